@@ -16,8 +16,8 @@ from gpuyard.spec.sections.observability import Observability
 from gpuyard.traces import TraceJob
 from gpuyard_core.catalogue.cluster.times import GB_PULLED, startup_durations
 from gpuyard_core.catalogue.commitments import commitments_of
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.machines import MACHINES, Machine
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
 from gpuyard_core.catalogue.software.images import ComponentOwner
 
 HOURS = 8760

@@ -26,7 +26,7 @@ from pathlib import Path
 from gpuyard.advice.packing.machines import MachinePacking, pack_machines, quick_machines
 from gpuyard.advice.packing.needs import PARTS, Demand, eighths
 from gpuyard.advice.packing.slices import pack_slices, single_profile_gpus, slice_for
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 
 LIMIT_MS = 100
 GAP = 0.001

@@ -29,7 +29,7 @@ from shared import openb, parvagpu
 from gpuyard.advice.packing.slices import pack_slices
 from gpuyard.advice.placement.serving import pack_services
 from gpuyard.advice.placement.slices import SliceCluster
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 
 TRACES = ("default", "gpushare100", "multigpu50", "gpuspec33")
 SEEDS = range(42, 52)

@@ -17,25 +17,22 @@ import csv
 import gzip
 import io
 import json
-import pkgutil
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 import refresh_advisories
-from gpuyard_core import catalogue
 from gpuyard_core.catalogue.gpus import GPUS
 from gpuyard_core.catalogue.machines import MACHINES, machines_of
 from gpuyard_core.catalogue.software import ages
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source, source_ids
 from gpuyard_core.today import today
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -341,16 +338,13 @@ def missing(check: Check, folder: Path) -> list[str]:
 
 
 Named = Mapping[str, Source]
-"""By the name of its constant."""
+"""By id, or by the name of a pin."""
 
 
 def named_sources() -> Named:
-    """Every source of the catalogue that is a constant, and those of the pins."""
-    result = pkgutil.walk_packages(catalogue.__path__, f"{catalogue.__name__}.")
-    return {
-        **ages.sources_of(*(import_module(each.name) for each in result)),
-        **ages.dated_sources_by_kind()["pins"],
-    }
+    """Every source in the table of sources, and those of the pins."""
+    sources = {name: find_source(name) for name in source_ids()}
+    return {**sources, **ages.dated_sources_by_kind()["pins"]}
 
 
 def alone(result: Named) -> list[str]:

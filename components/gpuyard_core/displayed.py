@@ -4,9 +4,11 @@ A property is for code that reads a plan; only a marked property is also part of
 helper property such as `plan.simulated` adds no key to it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+HIDDEN: Mapping[str, bool] = {"hidden": True}
+"""The metadata of a field that is not part of documents."""
 _MARK = "shown_with_the_fields"
 _Figure = TypeVar("_Figure", bound=Callable[..., object])
 

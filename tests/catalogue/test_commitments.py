@@ -102,7 +102,3 @@ def test_an_ultraserver_is_shared_out_evenly():
     (block,) = commitments_of("p6e-gb200.36xlarge")
     assert block.usd_per_hour.low == pytest.approx(380.952 / 9, abs=1e-4)
     assert block.usd_per_hour.source is commitments.ULTRASERVER
-
-
-def test_the_tables_name_machines_of_the_catalogue():
-    assert set(commitments._priced()) <= set(MACHINES)

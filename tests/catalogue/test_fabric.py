@@ -10,7 +10,6 @@ from gpuyard_core.catalogue.fabric import (
     Interface,
     direct_fabric,
     efa_interfaces_to_launch,
-    network_cards,
     pod_limit,
 )
 from gpuyard_core.catalogue.machines import MACHINES
@@ -29,7 +28,7 @@ def test_every_efa_of_a_machine_has_one_interface_on_a_card_of_its_own(machine):
     assert len({i.card for i in found}) == len(found)
     assert [i.card for i in found] == sorted(i.card for i in found)
     if found and not machine.is_rack:
-        assert len(found) == network_cards(machine)
+        assert len(found) == machine.network_cards
 
 
 @every("machine", EC2)
@@ -90,7 +89,7 @@ def test_so_many_pods_get_an_address(name, pods):
 @every("machine", EC2)
 def test_a_node_has_addresses_for_a_pod_on_each_gpu_and_for_agents(machine):
     limit = pod_limit(machine)
-    assert network_cards(machine) >= 1
+    assert machine.network_cards >= 1
     if limit is None:
         assert not machine.source.verified
     else:
@@ -98,7 +97,7 @@ def test_a_node_has_addresses_for_a_pod_on_each_gpu_and_for_agents(machine):
 
 
 def test_other_clouds_let_nobody_choose_cards():
-    assert {network_cards(m) for m in ELSEWHERE} == {None}
+    assert {m.network_cards for m in ELSEWHERE} == {None}
     assert {pod_limit(m) for m in ELSEWHERE} == {None}
     assert {efa_interfaces_to_launch(m) for m in ELSEWHERE} == {()}
 

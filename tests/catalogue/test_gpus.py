@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from gpuyard_core.catalogue import sources
-from gpuyard_core.catalogue.gpus import GPUS, find_gpu, gpu_spellings
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import GPUS, MIG_PRODUCTS, find_gpu, gpu_spellings
 from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard_core.catalogue.software.versions import parse_version
 from gpuyard_core.catalogue.sources import Source

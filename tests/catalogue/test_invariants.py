@@ -5,9 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard_core.catalogue.gpus import GPUS, find_gpu
+from gpuyard_core.catalogue.gpus import GPUS, MIG_PRODUCTS, find_gpu
 from gpuyard_core.catalogue.machines import MACHINES, Capacity, find_machine
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
 from gpuyard_simulate.agents.hardware import fits
 from kit.every import every
 

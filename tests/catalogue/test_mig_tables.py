@@ -6,8 +6,8 @@ from functools import lru_cache
 import pytest
 import yaml
 
-from gpuyard_core.catalogue.gpus import GPUS
-from gpuyard_core.catalogue.mig import ALTERNATIVE_PRODUCTS, MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import GPUS, MIG_PRODUCTS
+from gpuyard_core.catalogue.mig import ALTERNATIVE_PRODUCTS
 from gpuyard_core.catalogue.mig_layouts import place_profiles
 from kit.every import every
 from kit.levels import upstream

@@ -13,8 +13,8 @@ from gpuyard.plan import plan
 from gpuyard.plan.renames import spec_digest
 from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.render.files import render_files
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.kubernetes.kueue import MAX_FLAVORS, MAX_GROUPS
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
 from gpuyard_core.findings import Severity, has_errors
 from kit.fixes import check_fix
 from kit.generated import platforms

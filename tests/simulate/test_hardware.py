@@ -2,8 +2,7 @@
 
 import pytest
 
-from gpuyard_core.catalogue.gpus import GPUS
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import GPUS, MIG_PRODUCTS
 from gpuyard_simulate.agents.hardware import LAYOUT, MACHINE_LABEL, fits, hardware_of, layout_text
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.machines import MACHINES
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
 from gpuyard_simulate.agents.gpu_operator import MountedConfig
 from gpuyard_simulate.agents.hardware import Hardware, fits
 from gpuyard_simulate.agents.mig_manager import (

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.mig_layouts import multisets
 from gpuyard_validator.expectations import Layout
 from gpuyard_validator.results import Code

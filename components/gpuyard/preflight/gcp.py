@@ -48,7 +48,7 @@ from gpuyard.preflight.stores import (
 from gpuyard.preflight.zones import check_offers, check_zones, named_subnets
 from gpuyard.render.gcp.names import PLATFORM_KEY
 from gpuyard.render.gcp.place import gcp_location
-from gpuyard_core.catalogue.permissions.gcp import GCP_KINDS
+from gpuyard_core.catalogue.permissions.gcp import gcp_kinds
 from gpuyard_core.findings import Fix, error, format_list
 
 CALLER, RESERVED = "caller", "reservations"
@@ -228,7 +228,7 @@ def _apis(ahead: PlannedAccount, services: list[Any] | None) -> ProbeResult | No
     enabled = {
         str(each["config"].get("name")) for each in services if isinstance(each.get("config"), dict)
     }
-    needed = {GCP_KINDS[each.kind].api for each in ahead.graph.resources}
+    needed = {gcp_kinds()[each.kind].api for each in ahead.graph.resources}
     off = sorted(needed - enabled)
     if not off:
         return probe_result(said=f"all {len(needed)} APIs are enabled")

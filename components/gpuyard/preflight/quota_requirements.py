@@ -25,7 +25,6 @@ from gpuyard_core.catalogue.cluster.quotas import (
     EC2_NETWORKS,
     GCE_ALL_GPUS,
     GCE_MADE,
-    GCE_METRICS,
     PREEMPTIBLE,
     ec2_quota,
 )
@@ -136,7 +135,7 @@ def _gce(plan: PlatformPlan) -> Iterator[QuotaRequirement]:
     for pool in plan.pools:
         for group in option_node_pools(pool):
             if group.option.mode not in _HELD:
-                metric = GCE_METRICS.get(group.machine.accelerator or "")
+                metric = group.machine.gpu_quota
                 is_preemptible = group.purchase.spot or group.purchase.flex_start
                 names = (f"{PREEMPTIBLE if is_preemptible else ''}{metric}",) if metric else ()
                 gpus = group.machine.gpus

@@ -7,19 +7,13 @@ the schemas of the providers.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source
 
-CLOUD_FIELDS = Source(
-    "schemas of terraform-provider-aws 6.58.0 and terraform-provider-google-beta 93c65b2d60, by the names of"
-    " pulumi-aws 7.51.1 and pulumi-gcp 10.2.0",
-    date(2026, 11, 22),
-    as_of=date(2026, 11, 22),
-)
+CLOUD_FIELDS = find_source("cloud-fields")
 DEFAULTS = "__defaults"
 """The key under which a provider lists the inputs of a resource that it set by default."""
 _TABLE = Path(__file__).parent / "tables" / "cloud_fields.json"

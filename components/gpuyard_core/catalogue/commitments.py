@@ -5,55 +5,19 @@ without a published price are in `unpriced_of`, with the date of the search; a p
 discount. The bill and its break-even are in `gpuyard.plan`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
 
-from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine, Price, table_rows
-from gpuyard_core.catalogue.sources import Source
-from gpuyard_core.catalogue.tables import commitments as tables
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine, Price
+from gpuyard_core.catalogue.sources import find_source
 
-_CHECKED = date(2026, 11, 21)
-EC2_RESERVED_LIST = Source(
-    "tsaol/aws-gpu at 77fcd9f, read from instances.vantage.sh (us-east-1, 2026-01-21); on-demand prices of the"
-    " same list agree with those of this catalogue",
-    _CHECKED,
-    verified=False,
-    as_of=date(2026, 1, 21),
-)
-EC2_RESERVED_3Y_LIST = Source(
-    "tsaol/aws-gpu at 2d0108c, data/gpu_instances_raw.json, read from instances.vantage.sh (us-east-1, 2025-11-30);"
-    " on-demand and one-year prices in the same file agree with those of this catalogue",
-    date(2026, 11, 22),
-    verified=False,
-    as_of=date(2025, 11, 30),
-)
-EC2_BLOCK_LIST = Source(
-    "koyakimu/ec2-capacity-blocks-for-ml-pricing-json at 15ff21e, read from AWS's page of capacity block prices"
-    " on 2026-07-22; AWS changes them with demand",
-    _CHECKED,
-    verified=False,
-    as_of=date(2026, 7, 22),
-)
-ULTRASERVER = Source(
-    "a ninth of u-p6e-gb200x36 in the same list: an UltraServer is sold whole, with 36 GPUs in nine machines",
-    _CHECKED,
-    verified=False,
-    as_of=date(2026, 7, 22),
-)
-GCE_COMMITTED_LIST = Source(
-    "Cyclenerd/google-cloud-pricing-cost-calculator pricing.yml at fd66b26 (us-central1, generated 2026-07-30);"
-    " its on-demand and spot prices agree with those of this catalogue, these have no second source",
-    _CHECKED,
-    as_of=date(2026, 7, 30),
-)
-LOOKED_FOR = Source(
-    "looked for in the repositories of ec2instances.info and its copies, Cyclenerd's price lists, skypilot-catalog"
-    " v9 and karpenter-provider-gcp",
-    _CHECKED,
-    as_of=_CHECKED,
-)
+EC2_RESERVED_LIST = find_source("commitments.ec2-reserved-list")
+EC2_RESERVED_3Y_LIST = find_source("commitments.ec2-reserved-3y-list")
+EC2_BLOCK_LIST = find_source("commitments.ec2-block-list")
+ULTRASERVER = find_source("commitments.ultraserver")
+GCE_COMMITTED_LIST = find_source("commitments.gce-committed-list")
+LOOKED_FOR = find_source("commitments.looked-for")
 
 RESERVED_INSTANCE, SAVINGS_PLAN, CAPACITY_BLOCK, COMMITTED_USE, FLEX_START = (
     "reserved-instance",
@@ -103,35 +67,24 @@ def format_kind(kind: str, years: int | None) -> str:
     return kind if years is None else f"{kind} {years} year{'s' if years != 1 else ''}"
 
 
-@cache
-def _priced() -> Mapping[str, tuple[CommitmentPrice, ...]]:
-    """Parsed on first use, because most commands do not need it."""
-    results: dict[str, list[CommitmentPrice]] = {}
-
-    def add(
-        machine: str, kind: str, years: int | None, usd: str, where: str, source: Source
-    ) -> None:
-        if usd == "-":
-            return
-        price = Price(float(usd), float(usd), source)
-        upfront = kind == CAPACITY_BLOCK
-        results.setdefault(machine, []).append(CommitmentPrice(kind, years, price, where, upfront))
-
-    for machine, one, three in table_rows(tables.EC2_RESERVED):
-        add(machine, RESERVED_INSTANCE, 1, one, "us-east-1", EC2_RESERVED_LIST)
-        add(machine, RESERVED_INSTANCE, 3, three, "us-east-1", EC2_RESERVED_3Y_LIST)
-    for machine, usd, region in table_rows(tables.EC2_BLOCKS):
-        source = ULTRASERVER if MACHINES[machine].is_rack else EC2_BLOCK_LIST
-        add(machine, CAPACITY_BLOCK, None, usd, region, source)
-    for machine, one, three in table_rows(tables.GCE_CUDS):
-        add(machine, COMMITTED_USE, 1, one, "us-central1", GCE_COMMITTED_LIST)
-        add(machine, COMMITTED_USE, 3, three, "us-central1", GCE_COMMITTED_LIST)
-    return {machine: tuple(each) for machine, each in results.items()}
-
-
 def commitments_of(machine_name: str) -> tuple[CommitmentPrice, ...]:
     """Commitments with a known price, shortest term first; empty for a machine that is not sold."""
-    return _priced().get(machine_name, ())
+    machine = MACHINES.get(machine_name)
+    if machine is None:
+        return ()
+    kind, region = (
+        COMMITTED_USE if machine.cloud == "gcp" else RESERVED_INSTANCE,
+        machine.region or "",
+    )
+    terms = ((kind, 1, machine.one_year, region), (kind, 3, machine.three_years, region))
+    return tuple(
+        CommitmentPrice(kind, years, price, where, upfront=kind == CAPACITY_BLOCK)
+        for kind, years, price, where in (
+            *terms,
+            (CAPACITY_BLOCK, None, machine.block, machine.block_region),
+        )
+        if price is not None
+    )
 
 
 def capacity_block(machine_name: str) -> CommitmentPrice | None:

@@ -12,14 +12,9 @@ from functools import lru_cache
 
 from gpuyard_core.catalogue.software.support import driver_end
 from gpuyard_core.catalogue.software.versions import Version, parse_version
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source
 
-ADVISORIES = Source(
-    "NVIDIA/product-security: CSAF files at dbb4ada and, for data-centre drivers on Linux, the tables of bulletin 5861"
-    " at 08d1a28, read by scripts/refresh_advisories.py",
-    date(2026, 11, 28),
-    as_of=date(2026, 9, 30),
-)
+ADVISORIES = find_source("cves.advisories")
 
 _BEGINS = {
     ("5857", "dcgm-exporter"): (

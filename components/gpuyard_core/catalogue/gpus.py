@@ -1,13 +1,13 @@
 """GPUs: their names, node labels, PCI ids and features."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import date
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS, MigProduct
-from gpuyard_core.catalogue.sources import VOLTA_ENDS, Source
-from gpuyard_core.catalogue.tables.gpus import GPU_ROWS, SOURCES
+from gpuyard_core.catalogue.mig import MigProduct
+from gpuyard_core.catalogue.sources import VOLTA_ENDS, Source, find_source
+from gpuyard_core.catalogue.tables import read_rows
+from gpuyard_core.displayed import HIDDEN
 
 LAST_BRANCH: Mapping[str, tuple[int, Source]] = {
     "Pascal": (580, VOLTA_ENDS),
@@ -16,16 +16,8 @@ LAST_BRANCH: Mapping[str, tuple[int, Source]] = {
 """The last driver branch that supports an architecture, if later branches do not."""
 NVLINK_GENERATION: Mapping[str, int] = {"Volta": 2, "Ampere": 3, "Hopper": 4, "Blackwell": 5}
 """NVLink generations by architecture, for GPUs with an NVLink domain."""
-NVLINK_SOURCE = Source(
-    "NVIDIA, NVLink and NVLink Switch: second generation on V100, third on A100, fourth on Hopper, fifth on Blackwell",
-    date(2026, 11, 28),
-    as_of=date(2026, 8, 22),
-)
-OPEN_MODULES = Source(
-    "NVIDIA driver installation guide 610, kernel modules: open ones are for Turing and newer",
-    date(2026, 11, 23),
-    as_of=date(2026, 11, 23),
-)
+NVLINK_SOURCE = find_source("gpus.nvlink")
+OPEN_MODULES = find_source("gpus.open-modules")
 CLOSED_MODULES = frozenset({"Maxwell", "Pascal", "Volta"})
 """Architectures that the driver's open kernel modules do not support (OPEN_MODULES)."""
 
@@ -52,12 +44,15 @@ class Gpu:
     source: Source
     partitioned_like: str | None = None
     """The GPU whose MIG geometry it shares, if another one."""
+    mig: MigProduct | None = field(default=None, repr=False, metadata=HIDDEN)
+    """MIG geometry; None without MIG support or a published geometry."""
+    in_rack: bool = field(default=False, repr=False, metadata=HIDDEN)
+    """Whether its NVLink spans several nodes; nodes of one domain have the same clique label."""
 
-    @property
-    def mig(self) -> MigProduct | None:
-        """MIG geometry; None without MIG support or a published geometry."""
-        product = MIG_PRODUCTS.get(self.partitioned_like or self.name)
-        return replace(product, gpu=self.name) if product and self.partitioned_like else product
+    @staticmethod
+    def from_cell(cell: str) -> "Gpu":
+        """The GPU with this name, for tables."""
+        return GPUS[cell]
 
     @property
     def nvlink_generation(self) -> int | None:
@@ -76,32 +71,16 @@ class Gpu:
         return last[0] if last else None
 
 
-def _known(cell: str) -> str | None:
-    return None if cell == "-" else cell
-
-
-def _gpus() -> Iterator[Gpu]:
-    for line in GPU_ROWS.strip().splitlines():
-        if line.startswith("#"):
-            continue
-        name, product, gib, arch, capability, nvlink, pci, driver, cut, source, *also = line.split()
-        major, minor = capability.split(".")
-        yield Gpu(
-            name=name,
-            product=product,
-            memory_gib=int(gib),
-            architecture=arch,
-            compute_capability=(int(major), int(minor)),
-            nvlink_gbps=int(nvlink),
-            pci_id=_known(pci),
-            first_driver=_known(driver),
-            aliases=tuple(also),
-            source=SOURCES[source],
-            partitioned_like=_known(cut),
-        )
-
-
-GPUS: Mapping[str, Gpu] = {gpu.name: gpu for gpu in _gpus()}
+GPUS: Mapping[str, Gpu] = {
+    gpu.name: replace(gpu, mig=replace(gpu.mig, gpu=gpu.name)) if gpu.mig else gpu
+    for gpu in read_rows("gpus", Gpu)
+}
+_DIVISIBLE = [(gpu, gpu.mig) for gpu in GPUS.values() if gpu.mig]
+MIG_PRODUCTS: Mapping[str, MigProduct] = {
+    (name := gpu.partitioned_like or gpu.name): replace(mig, gpu=name)
+    for gpu, mig in sorted(_DIVISIBLE, key=lambda row: (row[1].family != "F8", row[0].memory_gib))
+}
+"""MIG geometries by catalogue name, those of data-centre GPUs first. Other GPUs have no MIG, or their geometry is unknown."""
 
 
 def _spellings() -> dict[str, Gpu]:

@@ -1,15 +1,14 @@
 """Machine types of the clouds: hardware, capacity types and prices."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
-from gpuyard_core.catalogue import sources
-from gpuyard_core.catalogue.gpus import GPUS, Gpu
-from gpuyard_core.catalogue.sources import Source
-from gpuyard_core.catalogue.tables import cpu_machines, machines
+from gpuyard_core.catalogue.gpus import Gpu
+from gpuyard_core.catalogue.sources import EC2_UNDESCRIBED, Source, find_source
+from gpuyard_core.catalogue.tables import read_rows
+from gpuyard_core.displayed import HIDDEN
 
 
 class Capacity(StrEnum):
@@ -22,15 +21,7 @@ class Capacity(StrEnum):
     ON_DEMAND = "on-demand"
 
 
-CDMM_SOURCE = Source(
-    "Google, create an AI-optimized GKE cluster: Coherent Driver-based Memory Management (CDMM) is on by default on A4X"
-    " and A4X Max, and MIG is not supported with it; Amazon EKS user guide, P6e-GB200 UltraServers: the same from"
-    " driver 580 on",
-    date(2026, 11, 28),
-    as_of=date(2026, 8, 22),
-)
-RACK_GPUS = frozenset({"GB200", "GB300"})
-"""GPUs whose NVLink spans several nodes; nodes of one domain have the same clique label."""
+CDMM_SOURCE = find_source("machines.cdmm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +31,47 @@ class Price:
     low: float
     high: float
     source: Source
+
+    @staticmethod
+    def from_cell(cell: str) -> "Price":
+        """The price or range with its source, for tables: `23.84-24.40 ec2-spot`."""
+        usd, source = cell.split()
+        low, _, high = usd.partition("-")
+        return Price(float(low), float(high or low), find_source(source))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuDirect:
+    """The GKE settings for GPUDirect on a machine."""
+
+    name: str
+    device_networks: int | None
+    """Networks for the GPUs' own cards; None if GKE creates them."""
+    host_networks: int
+    """Additional networks for the host, besides the cluster's."""
+    mtu: int | None
+    """None: the network profile sets it."""
+    device_mode: str | None
+    """`deviceMode` of GKE's network parameters; None if DRANET allocates the cards."""
+    profile: str | None
+    """The suffix of the zone's network profile."""
+    source: Source
+
+    @staticmethod
+    def from_cell(cell: str) -> "GpuDirect":
+        """The fields in this order, for tables; a dash is None."""
+        name, devices, hosts, mtu, mode, profile, source = (
+            None if each == "-" else each for each in cell.split()
+        )
+        return GpuDirect(
+            name=str(name),
+            device_networks=int(devices) if devices else None,
+            host_networks=int(hosts or 0),
+            mtu=int(mtu) if mtu else None,
+            device_mode=mode,
+            profile=profile,
+            source=find_source(str(source)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +97,40 @@ class Machine:
     """The maximum number of GPUs in one NUMA node; None: all have the same number."""
     accelerator: str | None = None
     """GKE's name of the GPU."""
+    gpu_quota: str = field(default="", repr=False, metadata=HIDDEN)
+    """Compute Engine's quota of the GPU; empty if unknown."""
     region: str | None = None
-    """The region of the prices; other regions differ."""
+    """The region of the prices; region_prices.csv has those of other regions."""
     on_demand: Price | None = None
     """List price; None is unknown, never free."""
     spot: Price | None = None
     sold: frozenset[Capacity] = frozenset()
+    network_layers: int = field(default=0, repr=False, metadata=HIDDEN)
+    """Network topology labels that the cloud puts on its nodes."""
+    network_cards: int | None = field(default=None, repr=False, metadata=HIDDEN)
+    """Network cards of an EC2 machine; None on other clouds, where cards cannot be selected."""
+    primary_interfaces: int | None = field(default=None, repr=False, metadata=HIDDEN)
+    """Interfaces of card 0."""
+    interface_addresses: int | None = field(default=None, repr=False, metadata=HIDDEN)
+    """IPv4 addresses of one interface."""
+    efa_cards: tuple[int, ...] = field(default=(), repr=False, metadata=HIDDEN)
+    """The cards with an EFA, if not all have one."""
+    ultraserver_sizes: tuple[int, ...] = field(default=(), repr=False, metadata=HIDDEN)
+    """Numbers of machines in one UltraServer, if it is only sold as a whole one."""
+    gpudirect: GpuDirect | None = field(default=None, repr=False, metadata=HIDDEN)
+    """GKE's settings for GPUDirect; None: TCP only, or no published fabric."""
+    rack_topology: str = field(default="", repr=False, metadata=HIDDEN)
+    """GKE's accelerator topology of an NVLink domain; a reservation of such machines also needs its policy."""
+    gke_versions: tuple[str, ...] = field(default=(), repr=False, metadata=HIDDEN)
+    """The oldest supported GKE version of each minor; later minors support it from their first version."""
+    flex_start_compact: bool = field(default=False, repr=False, metadata=HIDDEN)
+    """Whether GKE's flex-start nodes allow compact placement, except with queued provisioning."""
+    one_year: Price | None = field(default=None, repr=False, metadata=HIDDEN)
+    """A commitment in the region of the row: a standard reserved instance without upfront payment, or committed use."""
+    three_years: Price | None = field(default=None, repr=False, metadata=HIDDEN)
+    block: Price | None = field(default=None, repr=False, metadata=HIDDEN)
+    """A capacity block, in `block_region`."""
+    block_region: str = field(default="", repr=False, metadata=HIDDEN)
 
     @property
     def type_name(self) -> str:
@@ -85,7 +145,7 @@ class Machine:
     @property
     def is_rack(self) -> bool:
         """Whether NVLink spans several of these nodes."""
-        return self.gpu is not None and self.gpu.name in RACK_GPUS
+        return self.gpu is not None and self.gpu.in_rack
 
     @property
     def uses_cdmm(self) -> bool:
@@ -93,131 +153,8 @@ class Machine:
         return self.is_rack and self.cloud in {"aws", "gcp"}
 
 
-def _number(cell: str) -> float | None:
-    return None if cell == "-" else float(cell)
-
-
-def _price(cell: str, source: Source) -> Price | None:
-    if cell == "-":
-        return None
-    low, _, high = cell.partition("-")
-    return Price(float(low), float(high or low), source)
-
-
-def table_rows(table: str) -> Iterator[list[str]]:
-    """The cells of a text table, row by row; lines with a # are comments."""
-    return (line.split() for line in table.strip().splitlines() if not line.startswith("#"))
-
-
-def table_records(table: str) -> Iterator[dict[str, str]]:
-    """The rows of a text table by the column names of its first line."""
-    header, *lines = table.strip().splitlines()
-    return (dict(zip(header[1:].split(), line.split(), strict=True)) for line in lines)
-
-
-def _gpus(cell: str) -> tuple[int, Fraction]:
-    """`8` is eight GPUs; `1/8` is one eighth of a GPU."""
-    share = Fraction(cell)
-    return (int(share), Fraction(1)) if share >= 1 else (1, share)
-
-
-_SOLD: Mapping[str, Capacity] = {
-    "o": Capacity.ON_DEMAND,
-    "s": Capacity.SPOT,
-    "r": Capacity.RESERVED,
-    "b": Capacity.BLOCK,
-    "f": Capacity.FLEX_START,
-}
-
-
-def _sold(cell: str) -> frozenset[Capacity]:
-    return frozenset(_SOLD[letter] for letter in cell)
-
-
-_SOURCES: Mapping[tuple[str, str], Source] = {
-    ("aws", "offers"): sources.EC2_OFFERS,
-    ("aws", "unlisted"): sources.EC2_NOT_LISTED,
-    ("gcp", "offers"): sources.GCE_OFFERS,
-    ("gcp", "lists"): sources.GCE_LISTS,
-}
-
-
-def _gpu_machines(table: str, cloud: str, region: str, spot: Source | None) -> Iterator[Machine]:
-    """The machines of a table; without a source of their own, Spot prices have that of the row."""
-    for row in table_records(table):
-        gpus, fraction = _gpus(row["gpus"])
-        numa, source = _number(row.get("numa", "-")), _SOURCES[cloud, row["source"]]
-        yield Machine(
-            name=row["type"],
-            cloud=cloud,
-            gpu=GPUS[row["gpu"]],
-            gpus=gpus,
-            gpu_fraction=fraction,
-            vcpus=int(row["vcpu"]),
-            memory_gib=int(row["gib"]),
-            arch=row["arch"],
-            network_gbps=_number(row["gbps"]),
-            efa_interfaces=int(row.get("efa", 0)),
-            nvme_gb=int(row["nvme"]),
-            numa_nodes=None if numa is None else int(numa),
-            accelerator=row.get("accelerator"),
-            region=region,
-            on_demand=_price(row["usd"], source),
-            spot=_price(row["spot"], spot or source),
-            sold=_sold(row["sold"]),
-            source=source,
-        )
-
-
-def _gce_n1_machines() -> Iterator[Machine]:
-    prices = {gpu: rest for gpu, *rest in table_rows(machines.GCE_N1_PRICES)}
-    host = next(row for row in table_rows(cpu_machines.GCE_CPU) if row[0] == "n1-standard-4")
-    for name, gpu, accelerator, gpus, vcpu, gib in table_rows(machines.GCE_N1):
-        usd, spot = (
-            f"{int(vcpu) / 4 * float(four) + int(gpus) * float(one):.4f}"
-            for four, one in zip(host[4:], prices[gpu], strict=True)
-        )
-        yield Machine(
-            name=name,
-            cloud="gcp",
-            gpu=GPUS[gpu],
-            gpus=int(gpus),
-            vcpus=int(vcpu),
-            memory_gib=int(gib),
-            accelerator=accelerator,
-            region="us-central1",
-            on_demand=_price(usd, sources.GCE_N1),
-            spot=_price(spot, sources.GCE_N1),
-            sold=_sold("osrf"),
-            source=sources.GCE_N1,
-        )
-
-
-def _cpu_machines(table: str, cloud: str, region: str, source: Source) -> Iterator[Machine]:
-    for name, vcpu, gib, arch, usd, *rest in table_rows(table):
-        yield Machine(
-            name=name,
-            cloud=cloud,
-            vcpus=int(vcpu),
-            memory_gib=int(gib),
-            arch=arch,
-            region=region,
-            on_demand=_price(usd, source),
-            spot=_price(rest[0], source) if rest else None,
-            sold=frozenset({Capacity.ON_DEMAND, Capacity.SPOT, Capacity.RESERVED}),
-            source=source,
-        )
-
-
 MACHINES: Mapping[str, Machine] = {
-    machine.name: machine
-    for machine in (
-        *_gpu_machines(machines.EC2_GPU, "aws", "us-east-1", sources.EC2_SPOT),
-        *_cpu_machines(cpu_machines.EC2_CPU, "aws", "us-east-1", sources.EC2_OFFERS),
-        *_gpu_machines(machines.GCE_GPU, "gcp", "us-central1", None),
-        *_gce_n1_machines(),
-        *_cpu_machines(cpu_machines.GCE_CPU, "gcp", "us-central1", sources.GCE_OFFERS),
-    )
+    machine.name: machine for machine in read_rows("machines", Machine)
 }
 """Machines by type name. Names are unique across clouds: EC2 types contain a dot, GCE types do not."""
 
@@ -228,7 +165,7 @@ def find_machine(name: str, machines: Mapping[str, Machine] = MACHINES) -> Machi
 
 
 UNDESCRIBED: Mapping[str, Source] = dict.fromkeys(
-    ("p6e-gb300.36xlarge", "p6e-gb300.72xlarge"), sources.EC2_UNDESCRIBED
+    ("p6e-gb300.36xlarge", "p6e-gb300.72xlarge"), EC2_UNDESCRIBED
 )
 """Types that AWS sells, without a row because their memory and network are unknown."""
 

@@ -20,55 +20,21 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
-_READ_ON = date(2026, 11, 28)
-DCGM_COUNTERS = Source(
-    "NVIDIA/dcgm-exporter etc/default-counters.csv and etc/1.x-compatibility-metrics.csv (4.6.0-4.8.3)",
-    date(2026, 11, 21),
-    as_of=date(2026, 11, 21),
-    second="numbers and new names of fields: NVIDIA/DCGM 72fa3fe (4.6.0) dcgmlib/dcgm_fields.h",
-)
-DCGM_MODES = Source(
-    "NVIDIA/dcgm-exporter issues 50, 216, 257, 317, 430 and 561: series of GPUs in MIG mode; its source at 4.8.2:"
-    " series and labels of shared GPUs and of claims",
-    _READ_ON,
-    as_of=_READ_ON,
-)
-KUEUE_METRICS = Source(
-    "kubernetes-sigs/kueue v0.19.2 pkg/metrics/metrics.go", _READ_ON, as_of=date(2026, 8, 20)
-)
-KUEUE_0_20_METRICS = Source(
-    "kubernetes-sigs/kueue 144402a (v0.20.0) pkg/metrics/metrics.go and CHANGELOG/CHANGELOG-0.20.md",
-    _READ_ON,
-    as_of=_READ_ON,
-)
-KARPENTER_METRICS = Source(
-    "aws/karpenter-provider-aws 1d92708, website v1.14 reference/metrics.md, and all earlier versions of that page;"
-    " reasons: kubernetes-sigs/karpenter v1.14.1 pkg/controllers/nodeclaim/lifecycle",
-    date(2026, 11, 26),
-    as_of=date(2026, 8, 20),
-)
-AUTOSCALER_METRICS = Source(
-    "kubernetes/autoscaler 1dbeacf cluster-autoscaler/proposals/metrics.md, and metrics/metrics.go of 013fa19",
-    date(2026, 11, 26),
-    as_of=date(2026, 11, 26),
-)
-_STATE_METRICS = Source(
-    "kubernetes/kube-state-metrics v2.20.0 docs/metrics", _READ_ON, as_of=_READ_ON
-)
-_KEDA = Source(
-    "kedacore/keda 0677eff pkg/metricscollector/prommetrics.go", _READ_ON, as_of=_READ_ON
-)
-_VALIDATOR = Source("gpuyard_validator/report.py", _READ_ON, as_of=_READ_ON)
+DCGM_COUNTERS = find_source("metrics.dcgm-counters")
+DCGM_MODES = find_source("metrics.dcgm-modes")
+KUEUE_METRICS = find_source("metrics.kueue-metrics")
+KUEUE_0_20_METRICS = find_source("metrics.kueue-0-20-metrics")
+KARPENTER_METRICS = find_source("metrics.karpenter-metrics")
+AUTOSCALER_METRICS = find_source("metrics.autoscaler-metrics")
+_STATE_METRICS = find_source("metrics.state-metrics")
+_KEDA = find_source("metrics.keda")
+_VALIDATOR = find_source("metrics.gpuyard-validator")
 _CHECKED_ON = date(2026, 11, 29)
 
 
-def _source(title: str) -> Source:
-    return Source(title, _CHECKED_ON, as_of=_CHECKED_ON)
-
-
-_NODE = Source("names in its public documentation", _READ_ON, verified=False, as_of=_READ_ON)
+_NODE = find_source("metrics.node-exporter")
 SOURCES: Mapping[str, Source] = {
     "dcgm-exporter": DCGM_COUNTERS,
     "kueue": KUEUE_METRICS,
@@ -78,42 +44,18 @@ SOURCES: Mapping[str, Source] = {
     "keda": _KEDA,
     "gpuyard-validator": _VALIDATOR,
     "node-exporter": _NODE,
-    "cadvisor": _source("google/cadvisor v0.56.2 metrics/prometheus.go"),
-    "kubelet": _source(
-        "kubernetes/kubernetes v1.36.3 pkg/kubelet/metrics, pkg/kubelet/certificate/kubelet.go and"
-        " cmd/kubelet/app/server.go"
-    ),
-    "kube-apiserver": _source("kubernetes/apiserver v0.37.1 pkg/admission/metrics/metrics.go"),
-    "prometheus": _source(
-        "prometheus/prometheus v0.309.0 scrape/scrape.go, rules/group.go and notifier/metric.go"
-    ),
-    "prometheus-operator": _source(
-        "prometheus-operator/prometheus-operator v0.85.0 pkg/operator/operator.go"
-    ),
-    "alertmanager": _source("prometheus/alertmanager v0.35.0 notify/metrics.go"),
-    "cert-manager": _source(
-        "cert-manager/cert-manager 76ca203 internal/collectors/certificate_collector.go"
-    ),
-    "vllm": _source("vllm-project/vllm 005a810 vllm/v1/metrics/loggers.py"),
-    "triton": _source(
-        "triton-inference-server/core 00a1eef src/metrics.cc; pending requests: the server's"
-        " docs/user_guide/metrics.md"
-    ),
-    "tgi": _source(
-        "huggingface/text-generation-inference 53fdbe6 docs/source/reference/metrics.md and"
-        " router/src/server.rs"
-    ),
-    "envoy": _source(
-        "envoyproxy.io docs configuration/upstream/cluster_manager/cluster_stats (latest); its admin endpoint serves"
-        " them with the prefix envoy_cluster_ and the label envoy_cluster_name"
-    ),
-    "cloud-monitoring": Source(
-        "docs.cloud.google.com/pubsub/docs/monitoring: subscription/num_undelivered_messages; PromQL spells the name with"
-        " underscores and a colon (Cloud Monitoring, PromQL for Google Cloud metrics), general knowledge",
-        _CHECKED_ON,
-        verified=False,
-        as_of=_CHECKED_ON,
-    ),
+    "cadvisor": find_source("metrics.cadvisor"),
+    "kubelet": find_source("metrics.kubelet"),
+    "kube-apiserver": find_source("metrics.kube-apiserver"),
+    "prometheus": find_source("metrics.prometheus"),
+    "prometheus-operator": find_source("metrics.prometheus-operator"),
+    "alertmanager": find_source("metrics.alertmanager"),
+    "cert-manager": find_source("metrics.cert-manager"),
+    "vllm": find_source("metrics.vllm"),
+    "triton": find_source("metrics.triton"),
+    "tgi": find_source("metrics.tgi"),
+    "envoy": find_source("metrics.envoy"),
+    "cloud-monitoring": find_source("metrics.cloud-monitoring"),
 }
 """The source of each exporter's metrics."""
 DEV, PROF = "DCGM_FI_DEV_", "DCGM_FI_PROF_"

@@ -8,10 +8,10 @@ slices, and impossible on an A100-40.
 The solver that uses these rows is `gpuyard_core.catalogue.mig_layouts`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
-from gpuyard_core.catalogue.sources import MIG_GUIDE, MIG_INFERRED, MIG_RTX4500, MIG_RTX5000, Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,14 @@ class MigProduct:
     slices: int
     profiles: tuple[MigProfile, ...]
     source: Source
+
+    @staticmethod
+    def from_cell(cell: str) -> "MigProduct":
+        """The geometry of a family, the GB of its profiles and a source: `F4 6 12 24 mig-guide`."""
+        family, *gb, source = cell.split()
+        units, slices, sizes, profiles = _FAMILIES[family]
+        names = (f"{s}g.{m}gb" for s, m in zip(sizes, gb, strict=True))
+        return MigProduct("", family, units, slices, profiles(*names), find_source(source))
 
     def profile(self, name: str) -> MigProfile | None:
         """The profile with that name; None if this product does not have it."""
@@ -88,10 +96,10 @@ def _two_units(one: str, two: str) -> tuple[MigProfile, ...]:
     )
 
 
-def _rtx5000() -> tuple[MigProfile, ...]:
+def _two_units_and_media(one: str, two: str) -> tuple[MigProfile, ...]:
     """Like two units, with an additional variant that has one set of media engines instead of all."""
-    profiles = _two_units("1g.24gb", "2g.48gb")
-    media = MigProfile("1g.24gb+me", 1, 1, (0, 1), 1, media_exclusive=True, variant=True)
+    profiles = _two_units(one, two)
+    media = MigProfile(f"{one}+me", 1, 1, (0, 1), 1, media_exclusive=True, variant=True)
     return (profiles[0], media, *profiles[1:])
 
 
@@ -113,42 +121,15 @@ def _twelve_units(one: str, two: str, four: str) -> tuple[MigProfile, ...]:
     )
 
 
-# gpu: 1g, 1g of double memory, 2g, 3g, 4g, 7g (memory in GB); placements seen or inferred
-_EIGHT_UNIT_PRODUCTS: tuple[tuple[str, tuple[int, ...], Source], ...] = (
-    ("A100-40", (5, 10, 10, 20, 20, 40), MIG_GUIDE),
-    ("A100-80", (10, 20, 20, 40, 40, 80), MIG_GUIDE),
-    ("H100", (10, 20, 20, 40, 40, 80), MIG_GUIDE),
-    ("H100-94", (12, 24, 24, 47, 47, 94), MIG_GUIDE),
-    ("H100-96", (12, 24, 24, 48, 48, 96), MIG_INFERRED),
-    ("H200", (18, 35, 35, 71, 71, 141), MIG_INFERRED),
-    ("GH200-144", (18, 36, 36, 72, 72, 144), MIG_INFERRED),
-    ("B200", (23, 45, 45, 90, 90, 180), MIG_INFERRED),
-    ("GB200", (23, 47, 47, 93, 93, 186), MIG_INFERRED),
-    ("B300", (34, 67, 67, 135, 135, 269), MIG_INFERRED),
-    ("GB300", (35, 70, 70, 139, 139, 278), MIG_INFERRED),
-)
-
-
-def _eight_unit_product(gpu: str, gb: tuple[int, ...], source: Source) -> MigProduct:
-    slices = (1, 1, 2, 3, 4, 7)
-    names = [f"{s}g.{m}gb" for s, m in zip(slices, gb, strict=True)]
-    return MigProduct(gpu, "F8", 8, 7, _eight_units(*names), source)
-
-
-MIG_PRODUCTS: Mapping[str, MigProduct] = {
-    product.gpu: product
-    for product in (
-        *(_eight_unit_product(*row) for row in _EIGHT_UNIT_PRODUCTS),
-        MigProduct("A30", "F4", 4, 4, _four_units("1g.6gb", "2g.12gb", "4g.24gb"), MIG_GUIDE),
-        MigProduct("RTX4500", "F2", 2, 2, _two_units("1g.16gb", "2g.32gb"), MIG_RTX4500),
-        MigProduct("RTX5000-48", "F2m", 2, 2, _rtx5000(), MIG_RTX5000),
-        MigProduct(
-            "RTX6000", "F12", 12, 4, _twelve_units("1g.24gb", "2g.48gb", "4g.96gb"), MIG_GUIDE
-        ),
-    )
+_FAMILIES: Mapping[str, tuple[int, int, tuple[int, ...], Callable[..., tuple[MigProfile, ...]]]] = {
+    "F8": (8, 7, (1, 1, 2, 3, 4, 7), _eight_units),
+    "F4": (4, 4, (1, 2, 4), _four_units),
+    "F2": (2, 2, (1, 2), _two_units),
+    "F2m": (2, 2, (1, 2), _two_units_and_media),
+    "F12": (12, 4, (1, 2, 4), _twelve_units),
 }
-"""Products by the GPU's catalogue name. Other GPUs have no MIG, or their geometry is unknown."""
+"""By family: memory units, compute slices, those of the profiles that a table has the memory of, and all profiles."""
 ALTERNATIVE_PRODUCTS: Mapping[str, MigProduct] = {
-    "GB200": _eight_unit_product("GB200", (24, 47, 47, 95, 95, 189), MIG_INFERRED)
+    "GB200": replace(MigProduct.from_cell("F8 24 47 47 95 95 189 mig-inferred"), gpu="GB200")
 }
 """Other profile names of some boards and drivers, by the GPU's catalogue name."""

@@ -2,71 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
-from functools import cache
 from math import prod
 
-from gpuyard_core.catalogue.machines import Capacity, Machine, table_rows
-from gpuyard_core.catalogue.sources import Source
-from gpuyard_core.catalogue.tables.node_pools import (
-    EC2_PURCHASES,
-    GKE_PURCHASES,
-    GKE_VERSIONS,
-    WORKLOAD_POLICIES,
-)
+from gpuyard_core.catalogue.machines import Capacity, Machine
+from gpuyard_core.catalogue.sources import find_source
 from gpuyard_core.names import ARCH_LABEL
 
-_LOOKED_UP = date(2026, 11, 22)
-EC2_PURCHASES_SOURCE = Source(
-    "EKS CreateNodegroup and EC2 LaunchTemplate (botocore 1.44.5): capacityType, marketType and reservation"
-    " preference; Karpenter 1.14.1: capacity type reserved for reservations and blocks",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
-GKE_PURCHASES_SOURCE = Source(
-    "cluster-toolkit v1.95.0 at 1047080, preconditions of modules/compute/gke-node-pool/main.tf", _LOOKED_UP, as_of=_LOOKED_UP)  # fmt: skip
-ARM_TAINT_SOURCE = Source(
-    "google.container.v1 TaintConfig.ArchitectureTaintBehavior: unspecified is ARM, which taints every Arm node;"
-    " the flavors of cluster-toolkit's gke-a4x and gke-a4x-max-bm tolerate it",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+EC2_PURCHASES_SOURCE = find_source("node-pools.ec2-purchases")
+GKE_PURCHASES_SOURCE = find_source("node-pools.gke-purchases")  # fmt: skip
+ARM_TAINT_SOURCE = find_source("node-pools.arm-taint")
 QUEUED_TAINT = ("cloud.google.com/gke-queued", "true")
-QUEUED_TAINT_SOURCE = Source(
-    "cluster-toolkit v1.95.0 at 1047080, gke-node-pool/main.tf: GKE taints nodes of queued provisioning;"
-    " its nccl-jobset-example.yaml tolerates it",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
-WORKLOAD_POLICY_SOURCE = Source(
-    "cluster-toolkit v1.95.0 at 1047080, workload_policy of gke-a4x.yaml and gke-a4x-max-bm.yaml",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
-GKE_RACKS_SOURCE = Source(
-    "Google, create an AI-optimized GKE cluster: node pools of A4X and A4X Max have 18 nodes or less, and the oldest GKE"
-    " versions for these machines",
-    date(2026, 11, 28),
-    as_of=date(2026, 8, 22),
-    second="NVIDIA/aicr docs/integrator/gke-a4x-max-networking.md",
-)
-COMPACT_SOURCE = Source(
-    "cluster-toolkit v1.95.0 at 1047080, gke-node-pool/main.tf: no COMPACT placement of GPU nodes with queued"
-    " provisioning, and with flex-start only on A3 Ultra and A4",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
-ACCELERATOR_SOURCE = Source(
-    "cluster-autoscaler 1.36.1 cloudprovider/aws/README.md, special note on GPU instances, and gpu_processor.go",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+QUEUED_TAINT_SOURCE = find_source("node-pools.queued-taint")
+WORKLOAD_POLICY_SOURCE = find_source("node-pools.workload-policy")
+GKE_RACKS_SOURCE = find_source("node-pools.gke-racks")
+COMPACT_SOURCE = find_source("node-pools.compact")
+ACCELERATOR_SOURCE = find_source("node-pools.accelerator")
 
 ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
 """With this label, Cluster Autoscaler on EC2 treats a node as unready until its device plugin advertises GPUs.
 Without it, the autoscaler starts more nodes for the same pods while the first one starts."""
-COMPACT_FLEX_START = ("a3-ultragpu-", "a4-")
-"""GCE machines whose flex-start nodes allow compact placement, except with queued provisioning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,32 +61,56 @@ class WorkloadPolicy:
     accelerator_topology: str
 
 
-@cache
+_SETTINGS: Mapping[Capacity, tuple[Ec2CapacitySettings, GkeCapacitySettings]] = {
+    Capacity.RESERVED: (
+        Ec2CapacitySettings("ON_DEMAND", "reserved", None, "capacity-reservations-only"),
+        GkeCapacitySettings(
+            spot=False, flex_start=False, reservation_type="SPECIFIC_RESERVATION", auto_repair=True
+        ),
+    ),
+    Capacity.BLOCK: (
+        Ec2CapacitySettings(
+            "CAPACITY_BLOCK", "reserved", "capacity-block", "capacity-reservations-only"
+        ),
+        GkeCapacitySettings(
+            spot=False, flex_start=False, reservation_type="SPECIFIC_RESERVATION", auto_repair=True
+        ),
+    ),
+    Capacity.FLEX_START: (
+        Ec2CapacitySettings("ON_DEMAND", "on-demand", None, "open"),
+        GkeCapacitySettings(
+            spot=False, flex_start=True, reservation_type="NO_RESERVATION", auto_repair=False
+        ),
+    ),
+    Capacity.SPOT: (
+        Ec2CapacitySettings("SPOT", "spot", "spot", "none"),
+        GkeCapacitySettings(
+            spot=True, flex_start=False, reservation_type="NO_RESERVATION", auto_repair=True
+        ),
+    ),
+    Capacity.ON_DEMAND: (
+        Ec2CapacitySettings("ON_DEMAND", "on-demand", None, "open"),
+        GkeCapacitySettings(
+            spot=False, flex_start=False, reservation_type="NO_RESERVATION", auto_repair=True
+        ),
+    ),
+}
+
+
 def ec2_capacity_settings(mode: Capacity) -> Ec2CapacitySettings:
     """The settings of this capacity type on EC2."""
-    eks, karpenter, market, reservations = _row(EC2_PURCHASES, mode.value)
-    return Ec2CapacitySettings(eks, karpenter, None if market == "-" else market, reservations)
+    return _SETTINGS[mode][0]
 
 
-@cache
 def gke_capacity_settings(mode: Capacity) -> GkeCapacitySettings:
     """The settings of this capacity type on GKE."""
-    spot, flex, reservation, repaired = _row(GKE_PURCHASES, mode.value)
-    return GkeCapacitySettings(
-        spot=spot == "yes",
-        flex_start=flex == "yes",
-        reservation_type=reservation,
-        auto_repair=repaired == "yes",
-    )
-
-
-def _row(table: str, key: str) -> list[str]:
-    return next(rest for first, *rest in table_rows(table) if first == key)
+    return _SETTINGS[mode][1]
 
 
 def workload_policy(machine: Machine) -> WorkloadPolicy | None:
     """The policy that places the nodes of an NVLink domain; None if the machine has none."""
-    return _policies().get(machine.name)
+    topology = machine.rack_topology
+    return WorkloadPolicy("HIGH_THROUGHPUT", topology) if topology else None
 
 
 def max_nodes_per_pool(machine: Machine) -> int | None:
@@ -145,14 +123,7 @@ def max_nodes_per_pool(machine: Machine) -> int | None:
 
 def gke_versions(machine: Machine) -> Mapping[str, str]:
     """The oldest GKE version that supports the machine, by minor; empty if every supported minor does."""
-    return {
-        minor: version for name, minor, version in table_rows(GKE_VERSIONS) if name == machine.name
-    }
-
-
-@cache
-def _policies() -> Mapping[str, WorkloadPolicy]:
-    return {name: WorkloadPolicy(*rest) for name, *rest in table_rows(WORKLOAD_POLICIES)}
+    return {".".join(version.split(".")[:2]): version for version in machine.gke_versions}
 
 
 def added_taints(machine: Machine, *, queued: bool = False) -> tuple[tuple[str, str], ...]:
@@ -165,4 +136,4 @@ def added_taints(machine: Machine, *, queued: bool = False) -> tuple[tuple[str, 
 
 def may_be_compact(machine: Machine, *, flex_start: bool, queued: bool) -> bool:
     """Whether GKE supports compact placement for nodes of this capacity type."""
-    return not queued and (not flex_start or machine.name.startswith(COMPACT_FLEX_START))
+    return not queued and (not flex_start or machine.flex_start_compact)

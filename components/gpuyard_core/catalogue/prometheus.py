@@ -1,17 +1,10 @@
 """How much memory and storage Prometheus needs, and the managed services for Prometheus."""
 
 from dataclasses import dataclass
-from datetime import date
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
-PROMETHEUS_SIZE = Source(
-    "prometheus.io docs/prometheus/latest/storage (needed_disk_space = retention × samples per second × bytes per sample,"
-    " 1 to 2 bytes); memory per series and series per node: public reports of kube-prometheus-stack",
-    date(2026, 11, 29),
-    verified=False,
-    as_of=date(2026, 11, 29),
-)
+PROMETHEUS_SIZE = find_source("prometheus-size")
 BYTES_PER_SAMPLE = 2
 BYTES_PER_SERIES = 8192
 """Memory of an active series, with its part of the write-ahead log and of queries; benchmarks/monitoring.md measured half."""
@@ -41,7 +34,6 @@ class ManagedPrometheus:
     source: Source
 
 
-_LOOKED_UP = date(2026, 11, 29)
 AMAZON = ManagedPrometheus(
     name="Amazon Managed Service for Prometheus",
     own_collectors=False,
@@ -49,14 +41,7 @@ AMAZON = ManagedPrometheus(
     where="an SNS topic, which can send e-mail or call a webhook",
     ignored=frozenset({"grafana", "labels", "namespace", "storage_class", "storage_gib"}),
     usd_per_million_samples=0.09,
-    source=Source(
-        "docs.aws.amazon.com/prometheus userguide: AMP-alertmanager-receiver-config (sns_configs needs a region),"
-        " AMP-alertmanager-pagerduty (keys in Secrets Manager only), AMP-Ruler; price: 0.90 for ten million samples,"
-        " general knowledge",
-        _LOOKED_UP,
-        verified=False,
-        as_of=_LOOKED_UP,
-    ),
+    source=find_source("prometheus.amazon"),
 )
 GOOGLE = ManagedPrometheus(
     name="Google Cloud Managed Service for Prometheus",
@@ -67,11 +52,5 @@ GOOGLE = ManagedPrometheus(
         {"grafana", "labels", "namespace", "retention_days", "storage_class", "storage_gib"}
     ),
     usd_per_million_samples=0.06,
-    source=Source(
-        "GoogleCloudPlatform/prometheus-engine 2ffde4e (2026-07-01): pkg/operator/apis/monitoring/v1 and its CRDs;"
-        " price of the first 50 billion samples: a public course (faun.dev, undated)",
-        _LOOKED_UP,
-        verified=False,
-        as_of=_LOOKED_UP,
-    ),
+    source=find_source("prometheus.google"),
 )

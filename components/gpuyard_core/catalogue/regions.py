@@ -1,33 +1,29 @@
 """Prices outside the region of a machine's row; regions without a source have no prices."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from datetime import date
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 
 from gpuyard_core.catalogue.machines import Machine, Price
-from gpuyard_core.catalogue.sources import GCE_OFFERS, Source
-from gpuyard_core.catalogue.tables.ec2_regions import EC2_REGIONS
-from gpuyard_core.catalogue.tables.gce_regions import GCE_REGIONS
+from gpuyard_core.catalogue.sources import Source, find_source
+from gpuyard_core.catalogue.tables import read_rows
 
-EC2_REGION_LIST = Source(
-    "tsaol/aws-gpu at 77fcd9f, read from instances.vantage.sh (2026-01-21); its us-east-1 agrees with this catalogue"
-    " for every type that both have",
-    date(2026, 11, 22),
-    verified=False,
-    as_of=date(2026, 1, 21),
-)
-GCE_REGION_LIST = replace(
-    GCE_OFFERS,
-    title="karpenter-provider-gcp initial-prices.json (all regions, refreshed 2026-08-03)",
-    checked_on=date(2026, 11, 22),
-)
-_LISTS: Mapping[str, tuple[str, Source]] = {
-    "aws": (EC2_REGIONS, EC2_REGION_LIST),
-    "gcp": (GCE_REGIONS, GCE_REGION_LIST),
-}
+EC2_REGION_LIST = find_source("regions.ec2-region-list")
+GCE_REGION_LIST = find_source("regions.gce-region-list")
+_LISTS: Mapping[str, Source] = {"aws": EC2_REGION_LIST, "gcp": GCE_REGION_LIST}
 ListedPrices = tuple[Price | None, Price | None]
 """The on-demand and the spot price."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Prices of one machine in one region; a machine without a row is not sold there, or no source lists it."""
+
+    cloud: str
+    region: str
+    machine: str
+    on_demand: float | None
+    spot: float | None
 
 
 def prices_in_region(machine: Machine, region: str | None) -> Machine:
@@ -46,29 +42,23 @@ def prices_in_region(machine: Machine, region: str | None) -> Machine:
 @cache
 def _prices(cloud: str, region: str) -> Mapping[str, ListedPrices]:
     """Listed prices by machine type."""
-    table, source = _LISTS[cloud]
+    source = _LISTS[cloud]
     return {
-        name: (_price(on_demand, source), _price(spot, source))
-        for where, name, on_demand, spot in _cells(table)
-        if where == region
+        row.machine: (_price(row.on_demand, source), _price(row.spot, source))
+        for row in _rows()
+        if (row.cloud, row.region) == (cloud, region)
     }
 
 
-def _price(cell: str, source: Source) -> Price | None:
-    return Price(float(cell), float(cell), source) if cell else None
+def _price(usd: float | None, source: Source) -> Price | None:
+    return None if usd is None else Price(usd, usd, source)
 
 
-def _cells(table: str) -> Iterator[tuple[str, str, str, str]]:
-    """Region, type, on-demand price, and spot price or an empty text."""
-    for line in table.strip().splitlines():
-        region, *cells = line.split()
-        for cell in cells:
-            name, _, usd = cell.partition("=")
-            on_demand, _, spot = usd.partition("/")
-            yield region, name, on_demand, spot
+@cache
+def _rows() -> tuple[_Row, ...]:
+    return tuple(read_rows("region_prices", _Row))
 
 
 def listed_regions(cloud: str) -> tuple[str, ...]:
     """Regions with listed prices, in alphabetical order; empty for a cloud without a list."""
-    table, _ = _LISTS[cloud]
-    return tuple(sorted({region for region, *_ in _cells(table)}))
+    return tuple(sorted({row.region for row in _rows() if row.cloud == cloud}))

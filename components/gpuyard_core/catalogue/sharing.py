@@ -1,18 +1,13 @@
 """Sharing methods of a node's GPUs, by their names in plans and node images."""
 
-from datetime import date
 from enum import StrEnum
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source
 
 MAX_REPLICAS = 48
 """The device plugin's limit for MPS clients (16 before compute capability 7.5); gpuyard's for
 time-slicing."""
-MPS_SOURCE = Source(
-    "k8s-device-plugin v0.20.0: MPS clients of a GPU below compute capability 7.5",
-    date(2026, 11, 21),
-    as_of=date(2026, 11, 21),
-)
+MPS_SOURCE = find_source("sharing.mps")
 
 
 class SharingMethod(StrEnum):

@@ -1,7 +1,12 @@
 """Sources of facts: origin, date, date of the check, and a second source."""
 
+import csv
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
+
+from gpuyard_core.catalogue.tables import FOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,126 +37,53 @@ class Source:
         """The suffix of unverified figures."""
         return "" if self.verified else ", not verified"
 
+    @staticmethod
+    def from_cell(cell: str) -> "Source":
+        """The source with this id, for tables."""
+        return find_source(cell)
 
-EC2_OFFERS = Source(
-    "EC2 DescribeInstanceTypes as shipped by moto 5.2.5, prices from karpenter-provider-aws"
-    " zz_generated.pricing_aws.go (us-east-1, generated 2026-07-20)",
-    date(2026, 11, 21),
-    as_of=date(2026, 7, 20),
-    second="Karpenter's instance-types.md and bandwidths (2026-08-18); prices of GPU machines: tsaol/aws-gpu",
-)
-EC2_NOT_LISTED = Source(
-    "public announcements; absent from DescribeInstanceTypes data",
-    date(2026, 11, 21),
-    verified=False,
-    as_of=date(2026, 11, 21),
-)
-EC2_UNDESCRIBED = Source(
-    "AWS documentation, Configure UltraServer instances (NVIDIA IMEX), and aws/eks-charts"
-    " aws-efa-k8s-device-plugin name the types; no listing with their memory, network or price was found",
-    date(2026, 11, 28),
-    verified=False,
-    as_of=date(2026, 11, 28),
-)
-EC2_SPOT = Source(
-    "skypilot-catalog v9 aws/vms.csv, undated: lowest and highest zone of us-east-1 or us-west-2,"
-    " without zones whose spot price is the on-demand price; g6, g6e, g6f, gr6 and g7e at 3e9a175, of us-east-1",
-    date(2026, 11, 21),
-    as_of=date(2026, 11, 21),
-)
-GCE_OFFERS = Source(
-    "karpenter-provider-gcp initial-prices.json (us-central1, refreshed 2026-08-03)",
-    date(2026, 11, 21),
-    as_of=date(2026, 8, 3),
-    second="Cyclenerd's pricing.yml (2026-07-30)",
-)
-GCE_LISTS = Source(
-    "skypilot-catalog v9 gcp/vms.csv, undated (us-central1), and cluster-toolkit v1.95.0",
-    date(2026, 11, 21),
-    verified=False,
-    as_of=date(2026, 11, 21),
-)
-GCE_CONSUMPTION = Source(
-    "ai-hypercomputer/docs/consumption-models: spot and flex-start for any GPU machine except A4X, calendar mode (future"
-    " reservations of up to 90 days) for A4 and A3 Ultra; GKE's autoscaler (gce price model) has no flex-start for"
-    " a3-edgegpu-8g-nolssd, and takes precedence for that type",
-    date(2026, 11, 22),
-    as_of=date(2026, 11, 22),
-)
-GCE_N1 = Source(
-    "sizes from Cyclenerd's machinetypes.csv at dac3128, allowed GPUs by CPUs from gpuhunt providers/gcp.py at"
-    " 3584151; prices: the machine type as in karpenter-provider-gcp (us-central1) and each GPU as in skypilot-catalog"
-    " v9 gcp/vms.csv at 2c3d7ea7, undated",
-    date(2026, 11, 28),
-    verified=False,
-    as_of=date(2026, 8, 3),
-)
-GCE_GPUDIRECT = Source(
-    "cluster-toolkit v1.95.0 GKE examples (networks of A3, A4 and A4X node pools)",
-    date(2026, 11, 21),
-    as_of=date(2026, 11, 21),
-)
-NVIDIA_DEVICES = Source(
-    "NVIDIA supported-device list 595 in amazon-eks-ami, NVML names seen on EC2 hosts"
-    " (ec2instances.info, 2025-12 to 2026-07)",
-    date(2026, 11, 21),
-    as_of=date(2026, 11, 21),
-)
-NVIDIA_DEVICES_UNSEEN = Source(
-    "NVIDIA supported-device list 595; compute capability or memory from public material",
-    date(2026, 11, 21),
-    verified=False,
-    as_of=date(2026, 11, 21),
-)
-OPEN_DRIVER_LIST = Source(
-    "README of NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04: names, device ids and the first"
-    " version that lists them; memory, links and compute capability from public material",
-    date(2026, 11, 21),
-    verified=False,
-    as_of=date(2026, 11, 21),
-)
-EC2_NEEDS_595 = Source(
-    "awslabs/amazon-eks-ami doc/usage/g7-ami.md: 595 or later; NVIDIA's open driver lists the device from 580.142"
-    " too, the list in the AMI with driver 580 does not",
-    date(2026, 11, 21),
-    verified=False,
-    as_of=date(2026, 11, 21),
-)
-VOLTA_ENDS = Source(
-    "NVIDIA's UNIX deprecation schedule: 580 is the last branch for Maxwell, Pascal and Volta;"
-    " awslabs/amazon-eks-ami g7-ami.md: 595 is not for P3",
-    date(2026, 11, 21),
-    as_of=date(2026, 11, 21),
-)
-MIG_GUIDE = Source(
-    "MIG User Guide v580 and `nvidia-smi mig -lgipp` listings; mig-parted builder_test.go v0.15.0",
-    date(2026, 11, 21),
-    as_of=date(2026, 11, 21),
-)
-MIG_RTX4500 = Source(
-    "NVIDIA AI Enterprise release 8, vGPU reference for Blackwell, table 52: 1g.16gb (2) and 2g.32gb (1); variants from"
-    " the MIG User Guide (610); placements inferred from the counts. The operator's static layouts have none",
-    date(2026, 11, 22),
-    verified=False,
-    as_of=date(2026, 11, 22),
-)
-MIG_RTX5000 = Source(
-    "MIG User Guide 610, supported GPUs and RTX PRO 5000 Blackwell MIG profiles (48 GB): names and counts; placements"
-    " inferred from the counts",
-    date(2026, 11, 28),
-    verified=False,
-    as_of=date(2026, 10, 13),
-)
-WORKSTATION_GPUS = Source(
-    "README of NVIDIA/open-gpu-kernel-modules, tags 570.123.07 and later; MIG User Guide 610, supported GPUs: four"
-    " instances, as the Server Edition, from driver 575.51.03 on",
-    date(2026, 11, 28),
-    verified=False,
-    as_of=date(2026, 10, 13),
-)
-MIG_INFERRED = Source(
-    "profile names and counts from mig-parted v0.15.0; placements inferred from the same family",
-    date(2026, 11, 21),
-    verified=False,
-    as_of=date(2026, 11, 21),
-)
+
+def source_ids() -> tuple[str, ...]:
+    """The ids of all sources."""
+    return tuple(_rows())
+
+
+@cache
+def find_source(id: str) -> Source:  # noqa: A002
+    """The source with this id in tables/sources.csv."""
+    as_of, checked_on, verified, title, second = _rows()[id]
+    return Source(
+        title,
+        date.fromisoformat(checked_on),
+        verified=verified != "no",
+        as_of=date.fromisoformat(as_of),
+        second=second,
+    )
+
+
+@cache
+def _rows() -> Mapping[str, list[str]]:
+    with (FOLDER / "sources.csv").open(encoding="utf-8", newline="") as file:
+        _, *rows = csv.reader(file)
+        return {cells[0]: cells[1:] for cells in rows}
+
+
+EC2_OFFERS = find_source("ec2-offers")
+EC2_NOT_LISTED = find_source("ec2-not-listed")
+EC2_UNDESCRIBED = find_source("ec2-undescribed")
+EC2_SPOT = find_source("ec2-spot")
+GCE_OFFERS = find_source("gce-offers")
+GCE_LISTS = find_source("gce-lists")
+GCE_CONSUMPTION = find_source("gce-consumption")
+GCE_N1 = find_source("gce-n1")
+GCE_GPUDIRECT = find_source("gce-gpudirect")
+NVIDIA_DEVICES = find_source("nvidia-devices")
+NVIDIA_DEVICES_UNSEEN = find_source("nvidia-devices-unseen")
+OPEN_DRIVER_LIST = find_source("open-driver-list")
+EC2_NEEDS_595 = find_source("ec2-needs-595")
+VOLTA_ENDS = find_source("volta-ends")
+MIG_GUIDE = find_source("mig-guide")
+MIG_RTX4500 = find_source("mig-rtx4500")
+MIG_RTX5000 = find_source("mig-rtx5000")
+WORKSTATION_GPUS = find_source("workstation-gpus")
+MIG_INFERRED = find_source("mig-inferred")

@@ -52,10 +52,13 @@ def _special(value: Any) -> Any:
 
 
 def _record(value: Any) -> Any:
-    """The fields of a record, and its derived values."""
+    """The fields of a record and its derived values, without hidden ones."""
     from gpuyard_core.displayed import displayed_figures
 
-    names = [*(f.name for f in fields(value)), *displayed_figures(type(value))]
+    names = [
+        *(f.name for f in fields(value) if "hidden" not in f.metadata),
+        *displayed_figures(type(value)),
+    ]
     return {name: tree(getattr(value, name)) for name in names}
 
 

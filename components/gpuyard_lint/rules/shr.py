@@ -7,8 +7,8 @@ from typing import Any
 
 from gpuyard_core.admission.placement import check_pod_shares
 from gpuyard_core.admission.requirements import SHARES
-from gpuyard_core.catalogue.gpus import find_gpu
-from gpuyard_core.catalogue.mig import ALTERNATIVE_PRODUCTS, MIG_PRODUCTS, MigProduct
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS, find_gpu
+from gpuyard_core.catalogue.mig import ALTERNATIVE_PRODUCTS, MigProduct
 from gpuyard_core.catalogue.mig_layouts import place_profiles, placement_error
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.placeholders import is_placeholder

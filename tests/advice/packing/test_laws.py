@@ -16,8 +16,8 @@ from gpuyard.advice.packing.machines import (
 from gpuyard.advice.packing.needs import Demand
 from gpuyard.advice.packing.slices import full_layouts, pack_slices, single_profile_gpus
 from gpuyard.plan.pools.machines import plan_allocatable
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.machines import MACHINES, Capacity
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
 from kit.searches import examples
 
 HALF_A_CENT = 0.005

@@ -18,7 +18,7 @@ from gpuyard.advice.packing.slices import (
     slice_for,
     whole_memory_gib,
 )
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.mig_layouts import count_layouts, place_profiles
 from kit.searches import examples
 from kit.traces import openb_fractions

@@ -11,7 +11,7 @@ from gpuyard.advice.placement.serving import (
     best_throughput,
     pack_services,
 )
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.mig_layouts import place_profiles
 from kit.traces import trace_file
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuyard.advice.placement.slices import SliceCluster
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from kit.searches import examples
 
 A100 = MIG_PRODUCTS["A100-40"]

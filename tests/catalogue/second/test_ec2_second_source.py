@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import facts
-from gpuyard_core.catalogue.fabric import efa_interfaces_to_launch, network_cards, pod_limit
+from gpuyard_core.catalogue.fabric import efa_interfaces_to_launch, pod_limit
 from gpuyard_core.catalogue.machines import MACHINES
 from kit.every import every
 
@@ -71,7 +71,7 @@ def disagreements(row):
         "efa": (str(m.efa_interfaces), row["efa"] if m.is_gpu_machine else "0"),
         "nvme_gb": (str(m.nvme_gb), row["nvme_gb"]),
         "sold": (sold(m), row["sold"]),
-        "network_cards": (str(network_cards(m)), row["network_cards"]),
+        "network_cards": (str(m.network_cards), row["network_cards"]),
         "pods": (str(pod_limit(m)), pods(row)),
     }
     kinds = {i.kind for i in efa_interfaces_to_launch(m) if i.card == 0} or {"interface"}

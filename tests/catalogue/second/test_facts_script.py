@@ -31,13 +31,13 @@ def test_what_nothing_confirms_and_what_is_old_is_named():
 
 def test_prices_of_the_catalogue_are_among_its_sources_and_copies_are_alone():
     found = facts.named_sources()
-    assert found["sources.EC2_OFFERS"].as_of == date(2026, 7, 20)
-    assert {"commitments.EC2_RESERVED_LIST", "commitments.GCE_COMMITTED_LIST"} <= set(
+    assert found["ec2-offers"].as_of == date(2026, 7, 20)
+    assert {"commitments.ec2-reserved-list", "commitments.gce-committed-list"} <= set(
         facts.alone(found)
     )
-    assert "sources.GCE_OFFERS" not in facts.alone(found)
-    assert {"support.EKS_GUIDE", "pins.kueue"} <= found.keys()
-    assert len({name.partition(".")[0] for name in found}) > 40, "modules that have sources"
+    assert "gce-offers" not in facts.alone(found)
+    assert {"support.eks-guide", "pins.kueue"} <= found.keys()
+    assert len({name.partition(".")[0] for name in found}) > 40, "subjects that have sources"
 
 
 def test_a_table_is_written_when_its_clones_are_there_and_is_named_when_not(

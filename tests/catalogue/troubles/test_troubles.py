@@ -4,13 +4,13 @@ import re
 
 from gpuyard_agents.gate.decisions import _REMEDIES
 from gpuyard_core.catalogue.known_issues import (
+    IN_WORDS,
     KNOWN_ISSUES,
     Area,
     Remedy,
     find_known_issue,
     issues_for_check,
 )
-from gpuyard_core.catalogue.known_issues.table import IN_WORDS, RECOVERIES
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.checks.health import RECOVERY
 from gpuyard_validator.results import Action
@@ -78,7 +78,8 @@ def test_the_drivers_advice_is_what_the_validator_says_of_it():
         Remedy.REBOOT: Action.REBOOT,
     }
     asked = {value: action for value, (_, action) in RECOVERY.items() if value}
-    assert {value: same[remedy] for value, (_, remedy) in RECOVERIES.items()} == asked
+    assert {value: same[KNOWN_ISSUES[f"recovery.{value}"].remedy] for value in asked} == asked
+    assert sum(name.startswith("recovery.") for name in KNOWN_ISSUES) == len(asked)
 
 
 def test_the_words_for_a_remedy_are_one_with_those_of_events():

@@ -6,8 +6,7 @@ import re
 import pytest
 
 from gpuyard.cli.commands.mig import read_layout
-from gpuyard_core.catalogue.gpus import GPUS
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import GPUS, MIG_PRODUCTS
 from gpuyard_core.catalogue.mig_layouts import place_profiles
 from gpuyard_core.errors import UsageError
 

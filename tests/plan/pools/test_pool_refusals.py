@@ -2,9 +2,8 @@
 
 import pytest
 
-from gpuyard_core.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.gpus import GPUS, MIG_PRODUCTS
 from gpuyard_core.catalogue.machines import MACHINES
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
 from kit.every import every
 from kit.fixes import check_fix
 from kit.stacks import CUT, cut_pool, findings, ids, only, parts, platform, pool, team

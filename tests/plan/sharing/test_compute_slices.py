@@ -11,7 +11,7 @@ from gpuyard.plan.teams.limits import with_queued_pods
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import platform_objects
 from gpuyard.scheduler.model import EMPTY
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.manifests.workloads import read_job
 from gpuyard_core.names import MIG_SLICES
 from kit.cases.explain import job, one_team

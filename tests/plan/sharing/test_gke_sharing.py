@@ -15,8 +15,8 @@ from gpuyard.plan.sharing.gke_sharing import (
     strategy_of,
 )
 from gpuyard_core.catalogue.gke.sharing import MOST_CLIENTS, PARTITIONS
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.machines import MACHINES
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
 from gpuyard_core.catalogue.sharing import MAX_REPLICAS
 from gpuyard_core.names import GPU
 from kit.every import every

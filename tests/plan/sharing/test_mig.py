@@ -5,8 +5,8 @@ from itertools import repeat
 
 import pytest
 
-from gpuyard_core.catalogue.gpus import GPUS
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS, MigProduct, MigProfile
+from gpuyard_core.catalogue.gpus import GPUS, MIG_PRODUCTS
+from gpuyard_core.catalogue.mig import MigProduct, MigProfile
 from gpuyard_core.catalogue.mig_layouts import (
     count_layouts,
     multisets,

@@ -20,14 +20,8 @@ from gpuyard.render.permissions.needs import AccountPlace, required_actions
 from gpuyard.render.permissions.policies import documents_of, size_of, statements_of
 from gpuyard.render.permissions.roles import permissions_of
 from gpuyard.spec.read import read_stack_file
-from gpuyard_core.catalogue.permissions.aws import AWS_CALLS, AWS_KINDS
-from gpuyard_core.catalogue.permissions.aws_forms import (
-    ADDS_TAGS,
-    CREATE_ACTIONS,
-    NO_RESOURCE,
-    TAGGED_ON_CREATE,
-)
-from gpuyard_core.catalogue.permissions.gcp import GCP_CALLS, GCP_KINDS
+from gpuyard_core.catalogue.permissions.aws import aws_actions
+from gpuyard_core.catalogue.permissions.gcp import GCP_CALLS, gcp_kinds
 from kit.clouds.aws import ADMIN, SUBNETS, VPC, plan_on_aws
 from kit.clouds.policies import wrong_with, wrong_with_role
 from kit.clouds.stored import STORED
@@ -142,14 +136,16 @@ def test_every_document_is_a_policy_without_a_wildcard_in_its_actions(name):
 def test_only_what_has_no_resource_at_aws_is_allowed_on_all(name):
     for each in allowed_on_aws(name).statements:
         if each.arns == ("*",):
-            tagged = each.condition and set(each.actions) <= TAGGED_ON_CREATE
-            assert tagged or set(each.actions) <= NO_RESOURCE, each
+            tagged = each.condition and set(each.actions) <= aws_actions().tagged_on_create
+            assert tagged or set(each.actions) <= aws_actions().without_resource, each
 
 
 @every("name", AWS)
 def test_a_role_is_passed_by_name_and_to_a_service(name):
     passed = [s for s in allowed_on_aws(name).statements if "iam:PassRole" in s.actions]
-    wants = any(AWS_KINDS[each.kind].passed_roles for each in aws_graph(aws_plan(name)).resources)
+    wants = any(
+        aws_actions().kinds[each.kind].passed_roles for each in aws_graph(aws_plan(name)).resources
+    )
     assert bool(passed) is wants
     for each in passed:
         assert each.actions == ("iam:PassRole",)
@@ -346,13 +342,13 @@ def test_every_kind_that_a_renderer_names_has_a_row():
     ways = {
         f"aws:vpc/securityGroup{way}Rule:SecurityGroup{way}Rule" for way in ("Ingress", "Egress")
     }
-    rows = {*AWS_KINDS, *AWS_CALLS, *GCP_KINDS, *GCP_CALLS}
+    rows = {*aws_actions().kinds, *aws_actions().calls, *gcp_kinds(), *GCP_CALLS}
     assert (named | ways) - rows == set()
 
 
 @pytest.mark.parametrize("cloud", ["aws", "gcp"])
 def test_every_kind_of_every_stack_has_a_row(cloud):
-    rows = {*AWS_KINDS, *AWS_CALLS, *GCP_KINDS, *GCP_CALLS}
+    rows = {*aws_actions().kinds, *aws_actions().calls, *gcp_kinds(), *GCP_CALLS}
     for name in AWS if cloud == "aws" else GCP:
         graph = aws_graph(aws_plan(name)) if cloud == "aws" else gcp_graph(gcp_plan(name))
         kinds = {each.kind for each in (*graph.resources, *graph.calls)}
@@ -360,9 +356,11 @@ def test_every_kind_of_every_stack_has_a_row(cloud):
 
 
 def test_what_is_said_of_an_action_is_said_of_one_that_is_there():
-    known = {a for row in AWS_KINDS.values() for a in row.actions}
-    known |= {a for actions, _ in AWS_CALLS.values() for a in actions}
-    assert (CREATE_ACTIONS | TAGGED_ON_CREATE | ADDS_TAGS) - known == set()
-    assert NO_RESOURCE - known == set()
-    assert {a for row in AWS_KINDS.values() for a in row.additional_resources} <= known
-    assert not NO_RESOURCE & CREATE_ACTIONS
+    known = {a for row in aws_actions().kinds.values() for a in row.actions}
+    known |= {a for call in aws_actions().calls.values() for a in call.actions}
+    assert (
+        aws_actions().create_actions | aws_actions().tagged_on_create | aws_actions().adds_tags
+    ) - known == set()
+    assert aws_actions().without_resource - known == set()
+    assert {a for row in aws_actions().kinds.values() for a in row.additional_resources} <= known
+    assert not aws_actions().without_resource & aws_actions().create_actions

@@ -10,8 +10,8 @@ import typer
 
 from gpuyard.cli.views.findings import document, show_finding
 from gpuyard.plan.sharing.sharing import format_layout
-from gpuyard_core.catalogue.gpus import find_gpu, gpu_spellings
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS, MigProduct, MigProfile
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS, find_gpu, gpu_spellings
+from gpuyard_core.catalogue.mig import MigProduct, MigProfile
 from gpuyard_core.catalogue.mig_layouts import (
     MigInstance,
     count_layouts,

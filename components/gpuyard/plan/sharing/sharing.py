@@ -8,8 +8,9 @@ from gpuyard.plan.records import AdvertisedResource, GpuLayout
 from gpuyard.plan.renames import short_digest
 from gpuyard.plan.sharing.dra import advertised_claim
 from gpuyard.spec.sharing import MigGroup, Sharing
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.machines import Machine
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS, MigProduct
+from gpuyard_core.catalogue.mig import MigProduct
 from gpuyard_core.catalogue.mig_layouts import nearest_layout, place_profiles, placement_error
 from gpuyard_core.catalogue.sharing import SharingMethod, mps_clients
 from gpuyard_core.findings import Diagnostic, Fix, Path, error

@@ -18,9 +18,8 @@ from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Numa
 from gpuyard_core.catalogue.kubernetes.eks_nodes import CUSTOM, DISK_EVICTION, DISK_RESERVED
 from gpuyard_core.catalogue.machines import Machine
-from gpuyard_core.catalogue.reserves import kubelet_cpu, kubelet_gib
+from gpuyard_core.catalogue.reserves import EVICTION_MIB, kubelet_cpu, kubelet_gib
 from gpuyard_core.catalogue.sharing import SharingMethod
-from gpuyard_core.catalogue.tables.reserves import EVICTION_MIB
 
 _ALIGNED = frozenset({Numa.RESTRICTED, Numa.SINGLE})
 """Policies that have no effect on CPUs unless a pod has exclusive CPUs."""

@@ -16,7 +16,7 @@ from gpuyard.render.cloud.graph import CloudResource, Joined
 from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gcp.capacity_options import machines_of
 from gpuyard.render.gcp.place import GcpLocation
-from gpuyard_core.catalogue.fabric import GPUDIRECT, GpuDirect
+from gpuyard_core.catalogue.fabric import GPUDIRECT
 from gpuyard_core.catalogue.gke.networks import (
     DEVICE_PREFIX,
     FABRIC_RANGES,
@@ -25,7 +25,7 @@ from gpuyard_core.catalogue.gke.networks import (
     PROFILE_URL,
     RDMA_PREFIX,
 )
-from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.machines import GpuDirect, Machine
 
 METAL = "vpc-roce-metal"
 """The profile of networks that come with a subnetwork."""

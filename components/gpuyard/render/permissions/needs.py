@@ -5,16 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource, resolve_values
-from gpuyard_core.catalogue.permissions.aws import AWS_CALLS, AWS_KINDS
-from gpuyard_core.catalogue.permissions.aws_forms import (
-    ADDS_TAGS,
-    CREATE_ACTIONS,
-    LAUNCHES,
-    MANAGED_TAG,
-    NO_RESOURCE,
-    TAGGED_ON_CREATE,
-    AwsKind,
-)
+from gpuyard_core.catalogue.permissions.aws import LAUNCHES, AwsKind, aws_actions
+from gpuyard_core.names import PLATFORM_LABEL
 
 ANY = "*"
 PolicyCondition = tuple[tuple[str, str, tuple[str, ...]], ...]
@@ -65,14 +57,14 @@ def required_actions(graph: CloudGraph, where: AccountPlace) -> list[PermissionR
     reader = _Reader(graph, where)
     results = [need for each in graph.resources for need in reader.of(each)]
     for call in (*graph.calls, *graph.prerequisites):
-        actions, arn = AWS_CALLS[call.kind]
+        request = aws_actions().calls[call.kind]
         names = {key: reader.text(value) for key, value in call.args.items()}
-        arns = (reader.arn(arn, names),) if arn else (ANY,)
+        arns = (reader.arn(request.arn, names),) if request.arn else (ANY,)
         results += [
             PermissionRequest("Look", a, (ANY,))
-            if a in NO_RESOURCE or not arn
+            if a in aws_actions().without_resource or not request.arn
             else PermissionRequest("Named", a, arns)
-            for a in actions
+            for a in request.actions
         ]
     return results
 
@@ -116,12 +108,12 @@ class _Reader:
         names = {key: self.text(value) for key, value in each.inputs.items()}
         names["own"] = _own_name(each) if "name" not in each.inputs else names["name"]
         names.setdefault("bucket", names["own"])
-        return tuple(self.arn(pattern, names) for pattern in AWS_KINDS[each.kind].arns)
+        return tuple(self.arn(pattern, names) for pattern in aws_actions().kinds[each.kind].arns)
 
     # ── requests ──────────────────────────────────────────────────────────────────────────────────
     def of(self, each: CloudResource) -> Iterator[PermissionRequest]:
         """All actions of one resource, from its creation to its deletion."""
-        row = AWS_KINDS[each.kind]
+        row = aws_actions().kinds[each.kind]
         own = self.own(each)
         for action in row.actions:
             if action in _ATTACH:
@@ -140,21 +132,23 @@ class _Reader:
     def _action(
         self, row: AwsKind, action: str, own: tuple[str, ...]
     ) -> Iterator[PermissionRequest]:
-        new = (("StringEquals", f"aws:RequestTag/{MANAGED_TAG}", (self._where.platform,)),)
-        if action in NO_RESOURCE:
+        new = (("StringEquals", f"aws:RequestTag/{PLATFORM_LABEL}", (self._where.platform,)),)
+        if action in aws_actions().without_resource:
             yield PermissionRequest("Look", action, (ANY,))
-        elif action in TAGGED_ON_CREATE:
+        elif action in aws_actions().tagged_on_create:
             yield PermissionRequest("Make", action, (ANY,), new)
-        elif action in CREATE_ACTIONS:
+        elif action in aws_actions().create_actions:
             yield PermissionRequest("Make", action, own, new)
         elif action == "ec2:CreateTags":
-            create_actions = tuple(a.partition(":")[2] for a in row.actions if a in CREATE_ACTIONS)
+            create_actions = tuple(
+                a.partition(":")[2] for a in row.actions if a in aws_actions().create_actions
+            )
             yield PermissionRequest(
                 "Tag", action, own, (("StringEquals", "ec2:CreateAction", create_actions),)
             )
             yield PermissionRequest("Keep", action, own, self._tag_condition(row))
         else:
-            if action in ADDS_TAGS:
+            if action in aws_actions().adds_tags:
                 yield PermissionRequest("Make", action, own, new)
             if action.partition(":")[0] == own[0].split(":")[2]:
                 yield PermissionRequest(
@@ -172,7 +166,7 @@ class _Reader:
         type_ = arn.split(":")[5].partition("/")[0] + "/"
         if type_ in _UNMARKED or _KINDS.get(type_, "") not in {"", *self._kinds}:
             return PermissionRequest("Beside", action, (arn,))
-        ours = (("StringEquals", f"aws:ResourceTag/{MANAGED_TAG}", (self._where.platform,)),)
+        ours = (("StringEquals", f"aws:ResourceTag/{PLATFORM_LABEL}", (self._where.platform,)),)
         return PermissionRequest("Keep", action, (arn,), ours)
 
     def _passed(self, row: AwsKind, each: CloudResource) -> Iterator[PermissionRequest]:
@@ -193,7 +187,7 @@ class _Reader:
             for value in _values(each.inputs, field.split(".")):
                 of_ours = not isinstance(value, str)
                 ours = (
-                    ("StringEquals", f"aws:ResourceTag/{MANAGED_TAG}", (self._where.platform,)),
+                    ("StringEquals", f"aws:ResourceTag/{PLATFORM_LABEL}", (self._where.platform,)),
                 )
                 for action in ("kms:DescribeKey", "kms:CreateGrant"):
                     yield PermissionRequest(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.render.permissions.needs import ANY, PermissionRequest, PolicyCondition
-from gpuyard_core.catalogue.permissions.aws_forms import MANAGED_POLICY_CHARACTERS
+from gpuyard_core.catalogue.permissions.aws import MANAGED_POLICY_CHARACTERS
 
 VERSION = "2012-10-17"
 _ORDER = ("Look", "Make", "Tag", "Keep", "Named", "Beside", "Attach", "Pass", "Link", "Launch")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.render.cloud.graph import CloudGraph
-from gpuyard_core.catalogue.permissions.gcp import GCP_CALLS, GCP_KINDS, IN_CLUSTER
+from gpuyard_core.catalogue.permissions.gcp import GCP_CALLS, IN_CLUSTER, gcp_kinds
 
 _MEMBER = "gcp:projects/iAMMember:IAMMember"
 _ACTS_AS = "iam.serviceAccounts.actAs"
@@ -61,8 +61,8 @@ def permissions_of(graph: CloudGraph, platform: str) -> GcpPermissions:
     role: its binding has a condition that names the roles which the graph grants.
     """
     result, granted = _permissions(graph), _granted(graph)
-    rows = [GCP_KINDS[each.kind] for each in graph.resources]
-    giving = set(GCP_KINDS[_MEMBER].permissions) if granted else set[str]()
+    rows = [gcp_kinds()[each.kind] for each in graph.resources]
+    giving = set(gcp_kinds()[_MEMBER].permissions) if granted else set[str]()
     word = re.sub(r"[^A-Za-z0-9_.]", "_", platform)
     deployer = CustomRole(
         f"gpuyard_{word}", f"gpuyard {platform}: deploy", tuple(sorted(result - giving))
@@ -86,7 +86,7 @@ def permissions_of(graph: CloudGraph, platform: str) -> GcpPermissions:
 def _permissions(graph: CloudGraph) -> set[str]:
     results: set[str] = set()
     for each in graph.resources:
-        row = GCP_KINDS[each.kind]
+        row = gcp_kinds()[each.kind]
         results.update(row.permissions)
         if row.acts_as and _at(each.inputs, row.acts_as.split(".")) is not None:
             results.add(_ACTS_AS)

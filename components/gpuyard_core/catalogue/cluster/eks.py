@@ -2,24 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
-_LOOKED_UP = date(2026, 11, 23)
-_PINNED = Source(
-    "public clusters pinned from `aws eks describe-addon-versions`: 1.33 to 1.35 as an aws-eks-v2 program has them,"
-    " the same 1.35 in a ministry's platform; 1.36 as seen in clusters on 2026-09-04 and 2026-09-24",
-    _LOOKED_UP,
-    verified=False,
-    as_of=date(2026, 9, 4),
-)
-_OPEN = Source(
-    "no version for each minor was found: without one, EKS picks its default",
-    _LOOKED_UP,
-    verified=False,
-    as_of=_LOOKED_UP,
-)
+_PINNED = find_source("eks.pinned")
+_OPEN = find_source("eks.open")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +96,7 @@ CLUSTER_POLICIES = ("AmazonEKSClusterPolicy",)
 NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
 """Policies to join the cluster and to pull images; the VPC CNI add-on has its own for pod addresses."""
 ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
-POLICIES_SOURCE = Source(
-    "EKS user guide, node IAM role, cluster IAM role and access policies; AWS managed policy reference",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+POLICIES_SOURCE = find_source("eks.policies")
 
 GATEWAY_SERVICE = "s3"
 INTERFACE_SERVICES = (
@@ -131,33 +114,16 @@ INTERFACE_SERVICES = (
 )
 METRICS_SERVICE = "aps-workspaces"
 """The endpoint of Amazon Managed Service for Prometheus, for workspaces (its user guide, interface VPC endpoints)."""
-ENDPOINTS_SOURCE = Source(
-    "EKS user guide, private clusters, and Karpenter's page on private clusters: services that nodes, add-ons and"
-    " controllers call",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+ENDPOINTS_SOURCE = find_source("eks.endpoints")
 
 ZONES_WITHOUT = ("cac1-az3", "use1-az3", "usw1-az2")
 """Ids of zones in which EKS accepts no subnet for a control plane."""
-ZONES_SOURCE = Source(
-    "EKS user guide, network requirements: subnets of a cluster",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+ZONES_SOURCE = find_source("eks.zones")
 
-LOCAL_ZONES_SOURCE = Source(
-    "EKS user guide, low-latency EKS clusters with AWS Local Zones: managed node groups can be in one, the control plane cannot",
-    date(2026, 11, 28),
-    as_of=date(2026, 11, 28),
-)
+LOCAL_ZONES_SOURCE = find_source("eks.local-zones")
 
 LOG_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)  # fmt: skip
-LOG_DAYS_SOURCE = Source(
-    "CloudWatch Logs API, PutRetentionPolicy: the numbers of days that it takes",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+LOG_DAYS_SOURCE = find_source("eks.log-days")
 
 
 def log_retention_days(days: int) -> int:
@@ -165,12 +131,7 @@ def log_retention_days(days: int) -> int:
     return next((each for each in LOG_DAYS if each >= days), LOG_DAYS[-1])
 
 
-DISK_KEY_SOURCE = Source(
-    "EC2 Auto Scaling user guide, required KMS key policy for use with encrypted volumes: what its service-linked role"
-    " is granted; AWSServiceRoleForAutoScaling is made by the first Auto Scaling group of an account",
-    date(2026, 11, 25),
-    as_of=date(2026, 11, 25),
-)
+DISK_KEY_SOURCE = find_source("eks.disk-key")
 AUTO_SCALING_ROLE = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 """The role with which EC2 Auto Scaling starts the instances of node groups."""
 DISK_OPERATIONS = (

@@ -4,18 +4,11 @@ Only the checks of other projects' files use it; plans use `gpuyard_core.catalog
 """
 
 import re
-from datetime import date
 
 from gpuyard_core.catalogue.machines import MACHINES, find_machine
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source
 
-SOURCE = Source(
-    "RAPIDS deployment guide, tables of Amazon's, Azure's and Oracle's GPU machines; Azure virtual machine sizes,"
-    " GPU accelerated. Names of Azure's sizes have vCPUs, of Oracle's shapes the GPUs",
-    date(2026, 11, 26),
-    verified=False,
-    as_of=date(2026, 11, 26),
-)
+SOURCE = find_source("machine-gpus")
 _OLD = {
     "p2.xlarge": 1,
     "p2.8xlarge": 8,

@@ -2,32 +2,14 @@
 
 import re
 from dataclasses import dataclass
-from datetime import date
 
 from gpuyard_core.catalogue.purchasing import IdFormat
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source
 
-_LOOKED_UP = date(2026, 11, 22)
-_IAM = Source(
-    "IAM User Guide, IAM identifiers: ARNs of users, roles and the root user",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
-_EC2 = Source(
-    "EC2 API Reference: ids of 8 or 17 hexadecimal digits after vpc- and subnet-",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
-_MEMBERS = Source(
-    "Google Cloud IAM, principal identifiers of allow policies",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
-_NETWORKS = Source(
-    "Compute Engine, names of resources and their self links",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+_IAM = find_source("names.iam")
+_EC2 = find_source("names.ec2")
+_MEMBERS = find_source("names.members")
+_NETWORKS = find_source("names.networks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +35,7 @@ AWS_NAMES = ClusterNames(
     key=IdFormat(
         re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[0-9a-z-]+"),
         "arn:aws:kms:us-east-1:123456789012:key/12345678-90ab-cdef-1234-567890abcdef",
-        Source(
-            "KMS Developer Guide, key ARN; an alias can be pointed at another key, so it is not accepted",
-            _LOOKED_UP,
-            as_of=_LOOKED_UP,
-        ),
+        find_source("names.aws-key"),
     ),
     network=IdFormat(re.compile(r"vpc-([0-9a-f]{8}|[0-9a-f]{17})"), "vpc-0123456789abcdef0", _EC2),
     subnet=IdFormat(
@@ -83,11 +61,7 @@ GCP_NAMES = ClusterNames(
             r"projects/[^/\s]+/locations/(?P<region>[a-z0-9-]+)/keyRings/[\w-]+/cryptoKeys/[\w-]+"
         ),
         "projects/my-project/locations/us-central1/keyRings/my-ring/cryptoKeys/my-key",
-        Source(
-            "Cloud KMS, resource names of keys",
-            _LOOKED_UP,
-            as_of=_LOOKED_UP,
-        ),
+        find_source("names.gcp-network"),
     ),
     network=IdFormat(
         re.compile(r"(projects/[^/\s]+/global/networks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?"),
@@ -110,10 +84,6 @@ GCP_NAMES = ClusterNames(
 PROJECT = IdFormat(
     re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]"),
     "my-project-4711",
-    Source(
-        "Cloud Resource Manager API, projectId: 6 to 30 small letters, digits or dashes, a letter first, no dash last",
-        date(2026, 11, 24),
-        as_of=date(2026, 11, 24),
-    ),
+    find_source("names.project"),
 )
 """The id of a Google Cloud project, not its name or number; old ids begin with a domain."""

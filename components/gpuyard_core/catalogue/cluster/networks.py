@@ -2,28 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
-_LOOKED_UP = date(2026, 11, 22)
-_VPC = Source(
-    "VPC User Guide: a block of a VPC is /16 to /28, and five addresses of each subnet are reserved;"
-    " gpuyard's VPC has eight private and eight public subnets, the smallest 1/64 of it",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
-_GKE = Source(
-    "GKE, VPC-native clusters: a /24 of the pods' range for a node of up to 110 pods; four addresses of the"
-    " primary range are reserved",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
-_SERVICES = Source(
-    "hashicorp/terraform-provider-aws v6.58.0, eks cluster: serviceIpv4Cidr /12 to /24, of a private range",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+_VPC = find_source("networks.vpc")
+_GKE = find_source("networks.gke")
+_SERVICES = find_source("networks.services")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +37,7 @@ SHARED_RANGE = "100.64.0.0/10"
 
 PREFIX_ADDRESSES = 16
 PREFIXES_OF_A_NODE = 2
-PREFIX_DELEGATION = Source(
-    "amazon-vpc-cni-k8s docs/prefix-and-ip-target.md: with prefix delegation an interface takes /28 blocks of 16"
-    " addresses, and keeps one in addition to those in use (WARM_PREFIX_TARGET=1)",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+PREFIX_DELEGATION = find_source("networks.prefix-delegation")
 """So a node with one pod uses at least two blocks, in addition to its own addresses."""
 EC2_TAKEN = 5
 GCE_TAKEN = 4

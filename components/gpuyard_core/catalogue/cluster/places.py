@@ -1,14 +1,13 @@
 """Existing regions: an unknown name in the right format would fail in the middle of a deployment."""
 
-from datetime import date
 from functools import cache
 
 from gpuyard_core.catalogue.regions import listed_regions
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source
 
 REGION_LISTS = (
-    Source("partitions and regions of endpoints.json, botocore 1.43.11 (Apache-2.0)", date(2026, 11, 23), as_of=date(2026, 11, 23)),
-    Source("regions of karpenter-provider-gcp initial-prices.json (all regions)", date(2026, 11, 23), as_of=date(2026, 11, 23)),
+    find_source("places.aws-regions"),
+    find_source("places.gcp-regions"),
 )  # fmt: skip
 _AWS = """
 af-south-1 ap-east-1 ap-east-2 ap-northeast-1 ap-northeast-2 ap-northeast-3 ap-south-1 ap-south-2 ap-southeast-1

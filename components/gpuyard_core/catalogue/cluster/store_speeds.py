@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
 ASKED = 0.5
 """The share of the speed sold: a lower speed means a fault, not other readers."""
@@ -14,39 +13,12 @@ TIB = 1024
 """GiB."""
 _MIB = 1.048576
 """MB."""
-_READ_ON = date(2026, 11, 25)
-_EFS = Source(
-    "EFS user guide, performance: 1,500 MiB/s for one client with Elastic throughput and efs-utils 2, else 500",
-    _READ_ON,
-    as_of=_READ_ON,
-)
-_LUSTRE = Source(
-    "FSx for Lustre user guide, SSD storage: MB/s of the disks for each TiB as the tier says, 200 of SCRATCH_2",
-    _READ_ON,
-    as_of=_READ_ON,
-)
-_MANAGED = Source(
-    "Managed Lustre documentation, performance: MB/s for each TiB as the tier says",
-    _READ_ON,
-    as_of=_READ_ON,
-)
-_FILESTORE = Source(
-    "Filestore documentation, performance: 94 MiB/s for each TiB below 10 TiB, 70.5 above, one client 450;"
-    " basic SSD 1,200, basic HDD 100 below 10 TiB, 180 above",
-    _READ_ON,
-    as_of=_READ_ON,
-)
-_OBJECTS = Source(
-    "S3 user guide, parallelization: 85 MB/s for each parallel request, here 8; no other value found for Cloud Storage",
-    _READ_ON,
-    verified=False,
-    as_of=_READ_ON,
-)
-_CLIENT = Source(
-    "Readiness STO-03: 10 Gbit/s for a GPU node",
-    date(2026, 11, 25),
-    as_of=date(2026, 11, 25),
-)
+_EFS = find_source("store-speeds.efs")
+_LUSTRE = find_source("store-speeds.lustre")
+_MANAGED = find_source("store-speeds.managed")
+_FILESTORE = find_source("store-speeds.filestore")
+_OBJECTS = find_source("store-speeds.objects")
+_CLIENT = find_source("store-speeds.client")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,38 +3,16 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 
 from gpuyard_core.catalogue.purchasing import IdFormat
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
-_LOOKED_UP = date(2026, 11, 23)
-_LUSTRE = Source(
-    "FSx for Lustre user guide, deployment and storage classes: 1.2 TiB, 2.4 TiB and multiples of it; throughput of"
-    " persistent file systems of the second generation: 125, 250, 500, 1000 MB/s for each TiB",
-    _LOOKED_UP,
-    second="aws-sdk's FSx model and the provider's own check of the throughput",
-    as_of=_LOOKED_UP,
-)
-_MANAGED = Source(
-    "Managed Lustre documentation, performance tiers",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
-_FILESTORE = Source(
-    "Filestore documentation, service tiers",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+_LUSTRE = find_source("stores.lustre")
+_MANAGED = find_source("stores.managed")
+_FILESTORE = find_source("stores.filestore")
 
 
-_LUSTRE_PRICE = Source(
-    "c3x.dev, aws_fsx_lustre_file_system: 0.145 for a GB-month of SSD at 125 MB/s for each TiB, 1.2 TB are 174 a month;"
-    " learning-aws.readthedocs.io, pricing.rst: 0.140 for one of scratch. Both say about, and name no other region than this catalogue's",
-    _LOOKED_UP,
-    verified=False,
-    as_of=_LOOKED_UP,
-)
+_LUSTRE_PRICE = find_source("stores.lustre-price")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,20 +116,12 @@ S3_BUCKETS = IdFormat(
         r"(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"
     ),
     "our-checkpoints",
-    Source(
-        "S3 user guide, rules for names of general purpose buckets",
-        _LOOKED_UP,
-        as_of=_LOOKED_UP,
-    ),
+    find_source("stores.s3-bucket"),
 )
 EFS_FILE_SYSTEMS = IdFormat(
     re.compile(r"fs-[0-9a-f]{8,40}(::fsap-[0-9a-f]{8,40})?"),
     "fs-0123456789abcdef0",
-    Source(
-        "EFS API reference, FileSystemId and AccessPointId; volumeHandle of aws-efs-csi-driver",
-        _LOOKED_UP,
-        as_of=_LOOKED_UP,
-    ),
+    find_source("stores.file-system-id"),
 )
 GCS_BUCKETS = IdFormat(
     re.compile(
@@ -159,9 +129,5 @@ GCS_BUCKETS = IdFormat(
         r"(?=[^.]{1,63}(\.[^.]{1,63})*$)[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]"
     ),
     "our-checkpoints",
-    Source(
-        "Cloud Storage documentation, names of buckets",
-        _LOOKED_UP,
-        as_of=_LOOKED_UP,
-    ),
+    find_source("stores.gcs-bucket"),
 )

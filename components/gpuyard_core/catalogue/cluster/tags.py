@@ -3,11 +3,8 @@
 import re
 import unicodedata
 from dataclasses import dataclass
-from datetime import date
 
-from gpuyard_core.catalogue.sources import Source
-
-_LOOKED_UP = date(2026, 11, 24)
+from gpuyard_core.catalogue.sources import Source, find_source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,23 +24,13 @@ AWS_TAGS = TagLimits(
     maximum=50,
     reserved_by_gpuyard=10,
     key=128,
-    source=Source(
-        "models of IAM (tagKeyType, tagListType), EKS (TagMap), EFS, FSx and CloudWatch Logs in botocore 1.44.5:"
-        " 50 tags, keys of 128 characters of letters, digits, spaces and _.:/=+-@, none beginning with aws:",
-        _LOOKED_UP,
-        as_of=_LOOKED_UP,
-    ),
+    source=find_source("tags.aws-tags"),
 )
 GCP_TAGS = TagLimits(
     maximum=64,
     reserved_by_gpuyard=3,
     key=63,
-    source=Source(
-        "GKE, creating and managing labels of clusters and node pools: 64 labels, 63 characters; pulumi-gcp"
-        " adds goog-pulumi-provisioned",
-        _LOOKED_UP,
-        as_of=_LOOKED_UP,
-    ),
+    source=find_source("tags.gcp-tags"),
 )
 """Values may have 256 characters on aws and in a stack file; on gcp they are truncated."""
 RESERVED = "aws:"

@@ -1,14 +1,10 @@
 """Nodes of GKE: boot disks, local disks of a machine, and kernel modules that secure boot rejects."""
 
 from collections.abc import Mapping
-from datetime import date
 
 from gpuyard_core.catalogue.machines import Machine
 from gpuyard_core.catalogue.software.images import ComponentOwner
-from gpuyard_core.catalogue.sources import Source
-
-_LOOKED_UP = date(2026, 11, 23)
-_TOOLKIT = "cluster-toolkit v1.95.0 at 1047080"
+from gpuyard_core.catalogue.sources import find_source
 
 # ── disks ─────────────────────────────────────────────────────────────────────────────────────────
 HYPERDISK_ONLY = (
@@ -24,21 +20,10 @@ HYPERDISK_ONLY = (
     "n4d-",
 )
 """Prefixes of machines without Persistent Disk."""
-HYPERDISK_SOURCE = Source(
-    f"{_TOOLKIT}, disk_type of gke-a4x.yaml and gke-a4x-max-bm.yaml; the other families from Compute Engine,"
-    " about Hyperdisk, and not verified on a node pool",
-    _LOOKED_UP,
-    verified=False,
-    as_of=_LOOKED_UP,
-)
+HYPERDISK_SOURCE = find_source("nodes.hyperdisk")
 LOCAL_SSD_GB = 375
 """Size of one local SSD, as GKE counts them."""
-LOCAL_SSD_SOURCE = Source(
-    f"{_TOOLKIT}, modules/compute/gke-node-pool/disk_definitions.tf: 16 on A3 High and Mega with eight GPUs, 32 on"
-    " A3 Ultra and A4, as ephemeral storage; the smaller ones by their sizes",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+LOCAL_SSD_SOURCE = find_source("nodes.local-ssd")
 _SSD_UNCOUNTED = ("a4x-",)
 """Prefixes of machines with local disks of another size; GKE sets their number (gke-a4x.yaml has none)."""
 
@@ -57,12 +42,7 @@ def local_ssds(machine: Machine) -> int | None:
 
 # ── how nodes boot ────────────────────────────────────────────────────────────────────────────────
 METAL_SUFFIX = "-metal"
-METAL_SOURCE = Source(
-    f"{_TOOLKIT}, gke-a4x-max-bm.yaml: enable_shielded_nodes false, 4096 huge pages of 2 MiB, and the label of"
-    " Dataplane V2's new network plugin",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+METAL_SOURCE = find_source("nodes.metal")
 METAL_HUGE_PAGES = 4096
 """Huge pages of 2 MiB on a bare metal machine."""
 METAL_LABELS: Mapping[str, str] = {"cloud.google.com/gke-dpv2-unified-cni": "cni-migration"}
@@ -70,23 +50,14 @@ DRANET_LABELS: Mapping[str, str] = {"cloud.google.com/gke-networking-dra-driver"
 """Labels of nodes whose network cards pods claim."""
 QUEUED_LABELS: Mapping[str, str] = {"cloud.google.com/gke-queued": "true"}
 """Labels of nodes with queued provisioning: GKE adds a taint with the same key, but no label."""
-LABELS_SOURCE = Source(
-    f"{_TOOLKIT}, kubernetes_labels of gke-node-pool/main.tf",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+LABELS_SOURCE = find_source("nodes.labels")
 
 DRIVER_BY: Mapping[str, str] = {ComponentOwner.GKE.value: "DEFAULT"}
 NO_DRIVER = "INSTALLATION_DISABLED"
 """The GKE setting with which GKE does not install the driver."""
 UNSIGNED_DRIVER = frozenset({ComponentOwner.OPERATOR.value})
 """What installs kernel modules that secure boot rejects."""
-DRIVER_SOURCE = Source(
-    "NVIDIA/cloud-native-docs google-gke.rst 26.7: the driver of the GPU Operator needs secure boot off; Google's"
-    " own is signed",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+DRIVER_SOURCE = find_source("nodes.driver")
 
 DRIVER_INSTALLER = "nvidia-driver-installer"
 """Google's name of the DaemonSet that installs its driver if GKE does not."""
@@ -96,13 +67,7 @@ INSTALLER_PAUSE = (
     "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 )
 """The container that keeps running once the driver is installed."""
-INSTALLER_SOURCE = Source(
-    "GoogleCloudPlatform/container-engine-accelerators at 992db812, nvidia-driver-installer/cos: daemonset-preloaded.yaml"
-    " and, for A4X, daemonset-preloaded-latest-a4x.yaml. Its second init container partitions GPUs only with a GKE"
-    " partition size (partition_gpu.go), and is omitted",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+INSTALLER_SOURCE = find_source("nodes.installer")
 DISTRIBUTION_LABEL = "cloud.google.com/gke-os-distribution"
 """GKE's label of every node: cos or ubuntu."""
 _LATEST_DRIVER = ("a4x-",)
@@ -122,13 +87,7 @@ def is_metal(machine: str) -> bool:
 ARM_FAMILIES = ("c4a-", "n4a-", "t2a-")
 """Prefixes of Arm machines without GPUs: GKE taints their nodes unless the node pool disables it."""
 ARM_UNTAINTED_SINCE = "1.35"
-ARM_TAINT_SOURCE = Source(
-    "TaintConfig of GKE's v1 API: unspecified is ARM. GKE release notes of 2026-07-28, second-hand: a node pool takes"
-    " the field with a control plane of 1.35.0-gke.2141000 and later",
-    date(2026, 11, 25),
-    verified=False,
-    as_of=date(2026, 7, 28),
-)
+ARM_TAINT_SOURCE = find_source("nodes.arm-taint")
 
 
 def is_arm_host(machine: str) -> bool:
@@ -138,12 +97,7 @@ def is_arm_host(machine: str) -> bool:
 
 # ── identity of nodes ─────────────────────────────────────────────────────────────────────────────
 NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
-NODE_ROLES_SOURCE = Source(
-    "GKE, configure node service accounts: the minimum role of a node, and what it needs in addition to pull images from"
-    " Artifact Registry (CIS GKE 2.0.0, 5.2.1)",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+NODE_ROLES_SOURCE = find_source("nodes.node-roles")
 NODE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 """Roles limit what a node may do; access scopes are the legacy method, and would only limit it further."""
 
@@ -151,12 +105,7 @@ NODE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 KEY_USERS = ("container-engine-robot", "compute-system")
 """Service agents of a project: GKE encrypts the content of etcd, Compute Engine the disks."""
-KEY_SOURCE = Source(
-    "GKE, application-layer secrets encryption and customer-managed keys: which service agent needs the key",
-    _LOOKED_UP,
-    verified=False,
-    as_of=_LOOKED_UP,
-)
+KEY_SOURCE = find_source("nodes.key")
 GPU_MODEL_LABEL = "cloud.google.com/gke-accelerator"
 """GKE's label of nodes with GPUs: its name of the GPU model."""
 GPU_DRIVER_LABEL = "cloud.google.com/gke-gpu-driver-version"

@@ -1,12 +1,9 @@
 """GPU sharing by GKE's own device plugin: strategies, partition sizes and node labels."""
 
 from collections.abc import Mapping
-from datetime import date
 
 from gpuyard_core.catalogue.sharing import SharingMethod
-from gpuyard_core.catalogue.sources import Source
-
-_LOOKED_UP = date(2026, 11, 25)
+from gpuyard_core.catalogue.sources import find_source
 
 STRATEGIES: Mapping[SharingMethod, str] = {
     SharingMethod.TIME_SLICING: "TIME_SHARING",
@@ -16,14 +13,7 @@ STRATEGIES: Mapping[SharingMethod, str] = {
 """GKE's sharing strategy for each sharing mode."""
 MOST_CLIENTS = 48
 """Maximum containers that share one GPU or one slice."""
-SHARING_SOURCE = Source(
-    "GKE, about GPU sharing strategies: one setting for every GPU of a node pool, the labels of its nodes, and a"
-    " container that requests more than one is rejected; at most 48 by the schema of its ComputeClass."
-    " GoogleCloudPlatform/container-engine-accelerators, pkg/gpu/nvidia/gpusharing: several are allocated only on a"
-    " node with one GPU",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+SHARING_SOURCE = find_source("sharing")
 STRATEGY_LABEL = "cloud.google.com/gke-gpu-sharing-strategy"
 STRATEGY_WORDS: Mapping[str, str] = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
 """The label value of each strategy."""
@@ -69,9 +59,4 @@ PARTITIONS: Mapping[str, Mapping[str, int]] = {
     "RTX6000": {"1g.24gb": 4, "2g.48gb": 2, "4g.96gb": 1},
 }
 """Partition sizes by the GPU's catalogue name, with the number of slices of that size on each GPU."""
-PARTITIONS_SOURCE = Source(
-    "GoogleCloudPlatform/container-engine-accelerators at 09e2ab1a, partition_gpu/partition_gpu.go: as many slices of one"
-    " size as fit, on every GPU of a node. 1g.20gb is listed for H100 only, and sizes with graphics without a number",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+PARTITIONS_SOURCE = find_source("sharing.partitions")

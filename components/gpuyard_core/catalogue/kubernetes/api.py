@@ -1,16 +1,10 @@
 """The Kubernetes API: label syntax, initial namespaces, and the first minor with MutatingAdmissionPolicy."""
 
 import re
-from datetime import date
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source
 
-_LOOKED_UP = date(2026, 11, 21)
-LABELS_SOURCE = Source(
-    "Kubernetes, Labels and Selectors: syntax and character set",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+LABELS_SOURCE = find_source("api.labels")
 LONGEST_LABEL = 63
 """Maximum characters of a label value, and of the name in its key."""
 LONGEST_LABEL_PREFIX = 253
@@ -18,19 +12,11 @@ LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 LABEL_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 NAMESPACES = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 """Namespaces that every cluster has."""
-NAMESPACES_SOURCE = Source(
-    "Kubernetes, Namespaces: initial namespaces",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+NAMESPACES_SOURCE = find_source("api.namespaces")
 MUTATES_SINCE = 36
 """The Kubernetes 1 minor from which every API server has MutatingAdmissionPolicy; in 1.34 and 1.35 it is a
 beta feature that is off by default."""
-MUTATES_SOURCE = Source(
-    "KEP-3962; apiserver v0.36.3, pkg/features/kube_features.go",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
-)
+MUTATES_SOURCE = find_source("api.mutates")
 
 
 def changes_jobs(kubernetes: str) -> bool:

@@ -2,17 +2,12 @@
 
 import json
 import re
-from datetime import date
 from functools import cache
 from pathlib import Path
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source
 
-DCGM_FIELDS = Source(
-    "NVIDIA/DCGM dcgmlib/dcgm_fields.h and NVIDIA/go-dcgm pkg/dcgm/const_fields.go, of every branch and tag",
-    date(2026, 11, 26),
-    as_of=date(2026, 11, 26),
-)
+DCGM_FIELDS = find_source("dcgm-fields")
 _TABLE = Path(__file__).parent.parent / "tables" / "dcgm_fields.json"
 _FIELD = re.compile(r"DCGM_FI_(DEV|PROF)_([A-Z0-9_]+)")
 _NUMBER = re.compile(r"\d+")

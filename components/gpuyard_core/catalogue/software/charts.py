@@ -4,9 +4,8 @@ Versions are those of pins (`gpuyard_core.catalogue.software.pins`).
 """
 
 from dataclasses import dataclass, replace
-from datetime import date
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +41,7 @@ KUEUE_CHART = Chart(
     path="kueue/charts/kueue",
     image="kueue/kueue",
     tag="v{}",
-    source=Source(
-        "charts/kueue/README.md and hack/helm-chart-package.sh of kubernetes-sigs/kueue v0.19.2",
-        date(2026, 11, 21),
-        as_of=date(2026, 8, 20),
-    ),
+    source=find_source("charts.kueue-chart"),
 )
 """In the project's repository the same chart uses an image of a staging registry and pulls it at every
 start; the published chart does not. So gpuyard always sets the image."""
@@ -61,11 +56,7 @@ GPU_OPERATOR_CHART = Chart(
     tag="v{}",
     repository="https://helm.ngc.nvidia.com/nvidia",
     version="v{}",
-    source=Source(
-        "NVIDIA/cloud-native-docs gpu-operator/getting-started.rst 26.7; NVIDIA/gpu-operator v26.7.0 values.yaml",
-        date(2026, 11, 23),
-        as_of=date(2026, 8, 20),
-    ),
+    source=find_source("charts.gpu-operator-chart"),
 )
 """NVIDIA publishes it in a Helm repository; `path` is its path in a mirror."""
 
@@ -79,11 +70,7 @@ AUTOSCALER_CHART = Chart(
     image="autoscaling/cluster-autoscaler",
     tag="v{}",
     repository="https://kubernetes.github.io/autoscaler",
-    source=Source(
-        "kubernetes/autoscaler, chart cluster-autoscaler 9.59.0: README.md and values.yaml",
-        date(2026, 11, 23),
-        as_of=date(2026, 11, 23),
-    ),
+    source=find_source("charts.autoscaler-chart"),
 )
 """Published in a Helm repository; `path` is its path in a mirror. The image is that of the cluster's minor."""
 
@@ -95,11 +82,7 @@ KARPENTER_CHART = Chart(
     path="karpenter/karpenter",
     image="karpenter/controller",
     tag="{}",
-    source=Source(
-        "aws/karpenter-provider-aws 1d92708 (v1.14.1): charts/karpenter, charts/karpenter-crd and their README.md",
-        date(2026, 11, 23),
-        as_of=date(2026, 8, 20),
-    ),
+    source=find_source("charts.karpenter-chart"),
 )
 KARPENTER_CRD_CHART = replace(
     KARPENTER_CHART, name="karpenter-crd", path="karpenter/karpenter-crd", image=""
@@ -115,12 +98,7 @@ DRA_DRIVER_CHART = Chart(
     path="dra-driver-nvidia/charts/dra-driver-nvidia-gpu",
     image="dra-driver-nvidia/dra-driver-nvidia-gpu",
     tag="v{}",
-    source=Source(
-        "kubernetes-sigs/dra-driver-nvidia-gpu v0.4.1: values.yaml, templates and hack/build-and-publish-chart.sh;"
-        " values.yaml at 0f5a1bc, after v0.5.0, still has every field",
-        date(2026, 11, 25),
-        as_of=date(2026, 11, 25),
-    ),
+    source=find_source("charts.dra-driver-chart"),
 )
 """The chart of the DRA driver, used if the GPU Operator does not install it."""
 
@@ -134,12 +112,7 @@ VOLCANO_CHART = Chart(
     image="volcanosh/vc-scheduler",
     tag="v{}",
     repository="https://volcano-sh.github.io/helm-charts",
-    source=Source(
-        "volcano-sh/helm-charts index.yaml (chart 1.15.0) and README.md; installer/helm/chart/volcano of"
-        " volcano-sh/volcano v1.15.1",
-        date(2026, 11, 29),
-        as_of=date(2026, 7, 30),
-    ),
+    source=find_source("charts.volcano-chart"),
 )
 """Published in a Helm repository; `path` is its path in a mirror."""
 VOLCANO_IMAGES = ("volcanosh/vc-controller-manager", "volcanosh/vc-webhook-manager")
@@ -153,11 +126,7 @@ MONITORING_CHART = Chart(
     path="prometheus-community/charts/kube-prometheus-stack",
     image="",
     tag="",
-    source=Source(
-        "prometheus-community/helm-charts, kube-prometheus-stack 88.5.3: Chart.yaml, README.md and values.yaml",
-        date(2026, 11, 29),
-        as_of=date(2026, 11, 21),
-    ),
+    source=find_source("charts.monitoring-chart"),
 )
 
 
@@ -240,11 +209,7 @@ EFA_PLUGIN = Agent(
     pin="efa-device-plugin",
     image="602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin",
     tag="v{}",
-    source=Source(
-        "aws/eks-charts 5239609, stable/aws-efa-k8s-device-plugin v0.5.30: values.yaml and templates/daemonset.yaml",
-        date(2026, 11, 23),
-        as_of=date(2026, 11, 23),
-    ),
+    source=find_source("charts.efa-plugin"),
 )
 """Nodes in every region of the partition `aws` may pull from it; the chart uses this registry for all."""
 
@@ -255,11 +220,7 @@ RDMA_PLUGIN = Agent(
     pin="",
     image="ghcr.io/mellanox/k8s-rdma-shared-dev-plugin",
     tag="v1.5.3",
-    source=Source(
-        "Mellanox/k8s-rdma-shared-dev-plugin 410b0f3 (v1.5.3): deployment/k8s/base, pkg/resources, pkg/types",
-        date(2026, 11, 25),
-        as_of=date(2026, 11, 25),
-    ),
+    source=find_source("charts.rdma-plugin"),
 )
 """It has no configurable version: its tag is fixed."""
 

@@ -10,35 +10,14 @@ from datetime import date
 
 from gpuyard_core.catalogue.software.pins import PINS, Pin
 from gpuyard_core.catalogue.software.versions import parse_version
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
 _CHECKED = date(2026, 11, 21)
-OPERATOR_PAGE = Source(
-    "NVIDIA/cloud-native-docs gpu-operator/platform-support.rst, Ubuntu rows (e883291 for 26.7, 9e88c6c for 26.3);"
-    " 1.37 for 26.7 as two public notes of 2026-09-24 and 2026-10-05 read the page",
-    date(2026, 11, 28),
-    as_of=date(2026, 9, 24),
-)
-KUEUE_README = Source(
-    "kubernetes-sigs/kueue README at v0.19.2 (requires 1.29), and of v0.20.0-devel at ff69552 (1.34 or newer)",
-    _CHECKED,
-    as_of=date(2026, 8, 20),
-)
-KARPENTER_PAGE = Source(
-    "aws/karpenter-provider-aws compatibility.md, matrix of 1.30 to 1.36 (1d92708)",
-    _CHECKED,
-    as_of=date(2026, 8, 20),
-)
-AUTOSCALER_README = Source(
-    "kubernetes/autoscaler cluster-autoscaler/README.md: the version with the control plane's minor",
-    _CHECKED,
-    as_of=_CHECKED,
-)
-DRA_PAGE = Source(
-    "NVIDIA/cloud-native-docs dra-intro-install.rst: Kubernetes 1.34.2 or later, driver 580 or later (52dcb7b)",
-    _CHECKED,
-    as_of=_CHECKED,
-)
+OPERATOR_PAGE = find_source("compatibility.operator-page")
+KUEUE_README = find_source("compatibility.kueue-readme")
+KARPENTER_PAGE = find_source("compatibility.karpenter-page")
+AUTOSCALER_README = find_source("compatibility.autoscaler-readme")
+DRA_PAGE = find_source("compatibility.dra-page")
 
 
 @dataclass(frozen=True, slots=True)

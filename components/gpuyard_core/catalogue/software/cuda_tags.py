@@ -1,17 +1,10 @@
 """Tags of NVIDIA's CUDA images: which were removed, and what to use instead."""
 
 from collections.abc import Mapping
-from datetime import date
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source
 
-CUDA_TAGS = Source(
-    "Tags that public repositories pull from nvidia/cuda, and reports of removed tags:"
-    " NVIDIA/libnvidia-container#181, NVIDIA/nvidia-docker#1735 and #1768, kokkos/kokkos#5509",
-    date(2026, 11, 26),
-    verified=False,
-    as_of=date(2026, 11, 26),
-)
+CUDA_TAGS = find_source("cuda-tags")
 LAST_OF_TWO_PARTS = (11, 1)
 """The last version with two-part tags; all such tags were removed in 2022 and 2023."""
 OLDEST = (11, 0)

@@ -1,16 +1,11 @@
 """Component versions of each GPU Operator release, by the defaults of its chart."""
 
 from collections.abc import Mapping
-from datetime import date
 from functools import lru_cache
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source
 
-OPERATOR_RELEASES = Source(
-    "NVIDIA/gpu-operator deployments/gpu-operator/values.yaml, read tag by tag from v1.9.0 to v26.7.0",
-    date(2026, 11, 26),
-    as_of=date(2026, 11, 26),
-)
+OPERATOR_RELEASES = find_source("operator-releases")
 _PARTS = ("driver", "toolkit", "devicePlugin", "dcgm", "dcgmExporter", "gfd", "migManager")
 _TABLE = """
 v1.9.0 470.82.01 1.7.2-ubuntu18.04 v0.10.0-ubi8 2.3.1-ubuntu20.04 2.3.1-2.6.0-ubuntu20.04 v0.4.1 v0.2.0-ubuntu20.04

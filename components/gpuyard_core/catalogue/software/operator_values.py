@@ -1,16 +1,11 @@
 """Values of the GPU Operator's chart: keys of the first and second level, and the fields with a fixed set of keys."""
 
 from collections.abc import Mapping
-from datetime import date
 from typing import Any
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source
 
-OPERATOR_CHART = Source(
-    "NVIDIA/gpu-operator v26.7.0 deployments/gpu-operator: values.yaml, what its templates read, ClusterPolicy",
-    date(2026, 11, 21),
-    as_of=date(2026, 8, 20),
-)
+OPERATOR_CHART = find_source("operator-values.operator-chart")
 OF_HELM = frozenset({"global", "nameOverride", "fullnameOverride"})
 """Values of every Helm chart."""
 TOP_LEVEL = OF_HELM | frozenset(
@@ -62,11 +57,7 @@ SECTIONS: Mapping[str, frozenset[str]] = {
 }
 """Second-level keys that guides use with free-form content."""
 
-OPERATOR_FIELDS = Source(
-    "NVIDIA/gpu-operator: values.yaml, what templates read, ClusterPolicy, read tag by tag, v22.9.0 to v26.7.0",
-    date(2026, 11, 26),
-    as_of=date(2026, 11, 26),
-)
+OPERATOR_FIELDS = find_source("operator-values.operator-fields")
 OF_A_RELEASE = object()
 """A default that depends on the release: the exporter's monitor is enabled since v26.7.0."""
 

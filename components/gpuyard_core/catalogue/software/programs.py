@@ -1,9 +1,8 @@
 """Third-party images in which gpuyard's pods run."""
 
 from dataclasses import dataclass
-from datetime import date
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +30,7 @@ PYTHON = ProgramImage(
     "library/python",
     "3.13-slim",
     "sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b",
-    Source(
-        "the digest in public Dockerfiles and a build log of 2026-09 (CPython 3.13.15 on Debian trixie, an index for"
-        " amd64 and arm64); no registry was queried",
-        date(2026, 11, 21),
-        verified=False,
-        as_of=date(2026, 11, 21),
-    ),
+    find_source("programs.python"),
 )
 """CPython with its standard library."""
 PAUSE_HOME, PAUSE_TAG = "registry.k8s.io/pause", "3.10.1"

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +21,12 @@ PROVIDERS: Mapping[str, ProviderPlugin] = {
         ProviderPlugin(
             "aws",
             "7.51.1",
-            Source(
-                "PyPI pulumi-aws 7.51.1, built 2026-10-16",
-                date(2026, 11, 21),
-                as_of=date(2026, 10, 16),
-            ),
+            find_source("providers.aws"),
         ),
         ProviderPlugin(
             "gcp",
             "10.2.0",
-            Source(
-                "PyPI pulumi-gcp 10.2.0, built 2026-10-20",
-                date(2026, 11, 21),
-                as_of=date(2026, 10, 20),
-            ),
+            find_source("providers.gcp"),
         ),
     )
 }

@@ -10,38 +10,13 @@ from datetime import date
 from enum import StrEnum
 
 from gpuyard_core.catalogue.software.versions import parse_version
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source
 
-_CHECKED = date(2026, 11, 21)
-KUBERNETES_PAGES = Source(
-    "kubernetes.io/releases/MINOR, field End Of Life Date",
-    _CHECKED,
-    as_of=_CHECKED,
-)
-EKS_GUIDE = Source(
-    "awsdocs/amazon-eks-user-guide kubernetes-versions.adoc at 0138560, EKS release calendar",
-    _CHECKED,
-    as_of=_CHECKED,
-)
-EKS_SECOND_HAND = Source(
-    "endoflife.date/amazon-eks (2026-07-08), read from AWS's release calendar; that page itself was not"
-    " read with this minor",
-    _CHECKED,
-    verified=False,
-    as_of=date(2026, 7, 8),
-)
-GKE_SECOND_HAND = Source(
-    "endoflife.date/google-kubernetes-engine (2026-08-21), copied from GKE's release schedule, whose dates"
-    " Google calls best-effort predictions; extended dates not found",
-    _CHECKED,
-    verified=False,
-    as_of=date(2026, 8, 21),
-)
-OPERATOR_PAGE = Source(
-    "NVIDIA GPU Operator documentation, platform support, life cycle (review build of 26.7)",
-    _CHECKED,
-    as_of=_CHECKED,
-)
+KUBERNETES_PAGES = find_source("support.kubernetes-pages")
+EKS_GUIDE = find_source("support.eks-guide")
+EKS_SECOND_HAND = find_source("support.eks-second-hand")
+GKE_SECOND_HAND = find_source("support.gke-second-hand")
+OPERATOR_PAGE = find_source("support.operator-page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +113,7 @@ def support_status(cloud: str, minor: str, today: date) -> SupportStatus | None:
     return None if window is None else SupportStatus(window, today)
 
 
-DRIVER_ENDS_SOURCE = Source(
-    "endoflife-date/endoflife.date products/nvidia-driver.md at 0118c30, 595 and 610 at a70eca3, by NVIDIA's rule: a year after the release"
-    " of a production branch, three years after that of one with long support",
-    date(2026, 11, 22),
-    verified=False,
-    as_of=date(2026, 11, 22),
-)
+DRIVER_ENDS_SOURCE = find_source("support.driver-ends")
 DRIVER_ENDS: Mapping[str, date] = {
     "535": date(2026, 6, 1),
     "550": date(2025, 4, 17),

@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuyard_core.catalogue.machines import Machine
-from gpuyard_core.catalogue.reserves import kernel_gib, kubelet_cpu, kubelet_gib
-from gpuyard_core.catalogue.tables.reserves import EFA_HUGE_PAGES_MIB, EVICTION_MIB
+from gpuyard_core.catalogue.reserves import (
+    EFA_HUGE_PAGES_MIB,
+    EVICTION_MIB,
+    kernel_gib,
+    kubelet_cpu,
+    kubelet_gib,
+)
 from gpuyard_core.catalogue.topology import network_labels
 from gpuyard_core.manifests.quantities import quantity
 

@@ -7,7 +7,7 @@ from gpuyard.cli.views.report.html import FOLD_FROM, Element, el, fold, legend, 
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.pools import GpuLayout
 from gpuyard.usage.fleet import Fleet, GpuReading
-from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.mig_layouts import MigInstance
 from gpuyard_core.terminal.text import pluralize
 
