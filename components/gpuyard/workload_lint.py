@@ -40,7 +40,7 @@ def lint_workloads(
         ),
         *_platform_items(plan, teams, file),
     )
-    ignores = parse_ignores(data, file, judged=True)
+    ignores = parse_ignores(data, file)
     report = build_report(replace(reading, items=items), RULES, settings, ignores)
     return replace(report, hits=tuple(hit for hit in report.hits if hit.file == file))
 

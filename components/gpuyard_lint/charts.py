@@ -60,8 +60,6 @@ _OF_SHARERS = frozenset({"scheduler", "schedulerName"})
 """Keys of HAMi's and similar charts, which have another devicePlugin: the operator has no scheduler."""
 _OF_PARENTS = frozenset({"enabled", "global", "tags"})
 """Keys that Helm itself reads there, such as the condition of a dependency."""
-_APP = "app-template"
-"""The app-template chart of bjw-s, for any container, common in home clusters."""
 
 
 def chart_name_in(chart_file: bytes) -> str:
@@ -72,15 +70,13 @@ def chart_name_in(chart_file: bytes) -> str:
 
 def is_known_chart(chart: str) -> bool:
     """Whether rules know the values of a chart with this name."""
-    return chart in _KEYS or chart == _APP
+    return chart in _KEYS
 
 
 def chart_of(value: Any) -> str | None:
     """The chart these values are for, None if none is known."""
     if not isinstance(value, Mapping) or "apiVersion" in value or len(value) > _MOST:
         return None
-    if _has_containers(value.get("controllers")):
-        return _APP
     keys = set(value)
     results = {
         chart: len(keys & own) + (_LEAST if keys & _SURE.get(chart, frozenset()) else 0)
@@ -119,14 +115,6 @@ def _read_by_the_operators(
 def _is_known(below: Any, path: tuple[str, ...]) -> bool:
     """Whether fields of the chart may be below."""
     return isinstance(below, Mapping) and len(path) < DEEPEST
-
-
-def _has_containers(controllers: Any) -> bool:
-    """Whether these are controllers in the app-template form, by name, each with its containers."""
-    return isinstance(controllers, Mapping) and any(
-        isinstance(each, Mapping) and isinstance(each.get("containers"), Mapping)
-        for each in controllers.values()
-    )
 
 
 def _is_another_chart(keys: set[str]) -> bool:

@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gpuyard_core.findings import Path
-from gpuyard_core.manifests.fields import UNKNOWN, NotEvaluatedError, mapping, mappings
-from gpuyard_lint.app_template.objects import ChartRelease, app_template_objects
+from gpuyard_core.manifests.fields import UNKNOWN, NotEvaluatedError, mappings
 from gpuyard_lint.charts import chart_values_items
 from gpuyard_lint.embedded import embedded_configuration, priority_expander_items, text_documents
-from gpuyard_lint.items import FileLocation, Item, ReleasePart, SkippedFile
+from gpuyard_lint.items import FileLocation, Item, SkippedFile
 from gpuyard_lint.languages.bottlerocket import USER_DATA, sharing_settings
 from gpuyard_lint.languages.eksctl import CLUSTER_CONFIG, cluster, node_groups
 from gpuyard_lint.languages.hcl_values import merge_overlays
@@ -32,43 +31,16 @@ _CONFIGURED = frozenset(
     }
 )
 OF_ARGO = ("argoproj.io/Application", "argoproj.io/ApplicationSet")
-_PARAMETERS = ("parameters", "fileParameters")
 _BESIDE_PARAMETERS = ("values", "valuesObject", "valueFiles", "fileParameters")
 _OF_PLUGIN = "config:device-plugin"
-_KUSTOMIZE = "kustomize.config.k8s.io/Kustomization"
-_NAME, _SPACE = ("metadata", "name"), ("metadata", "namespace")
-_RELEASED_AS: Mapping[str, tuple[tuple[Path, ...], tuple[Path, ...]]] = {
-    "helm.toolkit.fluxcd.io/HelmRelease": (
-        (("spec", "releaseName"), _NAME),
-        (("spec", "targetNamespace"), _SPACE),
-    ),
-    "helm.cattle.io/HelmChart": ((_NAME,), (("spec", "targetNamespace"), _SPACE)),
-    "argoproj.io/Application": ((_NAME,), (("spec", "destination", "namespace"),)),
-    "argoproj.io/ApplicationSet": ((), (("spec", "template", "spec", "destination", "namespace"),)),
-    _KUSTOMIZE: ((("releaseName",),), (("namespace",),)),
-    **dict.fromkeys(("helm:Release", "helm:Chart"), ((("name",),), (("namespace",),))),
-}
-"""By kind: the paths of a release's name and namespace; the first existing one counts."""
-_AFTER_THE_CHART: tuple[Path, ...] = (("spec", "postRenderers"), ("postrender",))
-"""Fields that change the objects of a chart, in Flux and in Terraform."""
 _OTHERS = re.compile(r"(?<![a-z])(?:intel|amd|rocm|habana|gaudi|hami|volcano)(?![a-z])")
 _OF_LABELS = re.compile(r"^(?!.*plugin).*(?:feature-discovery|\bgfd\b)")
 """Configuration for GPU Feature Discovery alone has fields of the device plugin, which does not read it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Parameter:
-    """Fields that Argo CD passes to Helm as `--set`."""
-
-    name: Path
-    sets: Any
-    position: tuple[int, int]
-
-
 def with_embedded(item: Item) -> Iterator[Item]:
     """The item, and every resource inside it."""
     yield item
-    yield from app_template_objects(item, ChartRelease())
     kind, properties = item.resource.group_kind, item.resource.properties
     if kind in _CONFIGURED:
         of_labels = kind == "ConfigMap" and _OF_LABELS.search(item.resource.name)
@@ -88,33 +60,14 @@ def with_embedded(item: Item) -> Iterator[Item]:
 
 
 def _of_charts(item: Item) -> Iterator[Item]:
-    """The values of a release, and the objects that those of app-template describe."""
+    """The values of a release."""
     kind, properties = item.resource.group_kind, item.resource.properties
-    changed = any(at_path(properties, path) for path in _AFTER_THE_CHART)
     for base, to_chart, to_values in _charts(kind, properties):
         result = _values(
             at_path(properties, to_values), item, to_values, at_path(properties, to_chart)
         )
-        result = (_in_its_release(each, item, base) for each in result)
         over = accepts_other_values(kind, properties, base)
-        parameters = _helm_parameters(item, base) if kind in OF_ARGO else ()
-        for each in map(_over_others, result) if over else result:
-            yield each
-            full_item, release = _with(each, parameters), _release(kind, properties, base)
-            for described in () if changed else app_template_objects(full_item, release):
-                yield replace(described, release=item.resource)
-
-
-def _release(kind: str, properties: Mapping[str, Any], base: Path) -> ChartRelease:
-    """The name and namespace of a release, as far as it sets them."""
-    prefix = base if kind == _KUSTOMIZE else ()
-    candidates = [
-        [at_path(properties, (*prefix, *path)) for path in paths] for paths in _RELEASED_AS[kind]
-    ]
-    name, space = (
-        next((each for each in result if isinstance(each, str)), "") for result in candidates
-    )
-    return ChartRelease(name, space)
+        yield from map(_over_others, result) if over else result
 
 
 A_TEMPLATE_OF_VALUES = "values that are a template: their content depends on what fills it in"
@@ -142,13 +95,6 @@ def _is_another_vendors(item: Item) -> bool:
     )
 
 
-def _in_its_release(item: Item, release: Item, base: Path) -> Item:
-    """Values, with their release."""
-    if not item.resource.kind.startswith("values:"):
-        return item
-    return replace(item, part=ReleasePart(release.resource, base))
-
-
 def _over_others(item: Item) -> Item:
     """Values merged over others from elsewhere: keys not among them are unknown."""
     if not item.resource.kind.startswith("values:"):
@@ -157,64 +103,31 @@ def _over_others(item: Item) -> Item:
     return replace(item, resource=replace(item.resource, properties=merged))
 
 
-def _helm_parameters(item: Item, base: Path) -> list[_Parameter]:
-    """What an Application merges over the values of a chart."""
-    try:
-        helm = mapping(at_path(item.resource.properties, (*base, "helm")))
-        return [
-            _Parameter(
-                *_set(each, field), item.place.position((*base, "helm", field, index, "value"))
-            )
-            for field in _PARAMETERS
-            for index, each in enumerate(mappings(helm, field))
-        ]
-    except NotEvaluatedError:  # the charts are not known yet
-        return [_Parameter((), UNKNOWN, (1, 1))]
-
-
-def _set(parameter: Mapping[Any, Any], field: str) -> tuple[Path, Any]:
-    """The name of a parameter, with its values; of a file outside the input they are unknown."""
-    name = parameter.get("name")
-    steps = steps_of(name, None)[0] if isinstance(name, str) and name else ()
-    return steps, parameter_values(parameter) if field == _PARAMETERS[0] else nested_value(
-        steps, UNKNOWN
-    )
-
-
-def _with(item: Item, parameters: Sequence[_Parameter]) -> Item:
-    """Values with their overrides, located where each is set."""
-    if not parameters or not item.resource.kind.startswith("values:"):
-        return item
-    layers = (item.resource.properties, *(each.sets for each in parameters))
-    resource = replace(item.resource, properties=merge_overlays([*layers], deep=True))
-    return replace(item, resource=resource, place=_told_at(item.place, parameters))
-
-
-def _each_at_its_own(item: Item, base: Path) -> Item:
-    """A release in which every parameter is located at its own line."""
-    return replace(item, place=_told_at(item.place, _helm_parameters(item, base)))
-
-
-def _told_at(place: FileLocation, parameters: Sequence[_Parameter]) -> FileLocation:
-    return replace(place, override_positions={each.name: each.position for each in parameters})
-
-
 def _parameters(item: Item) -> Iterator[Item]:
     """Parameters that Argo CD passes to Helm as `--set`, merged over all its values."""
     properties = item.resource.properties
     try:
         for base in chart_references(item.resource.group_kind, properties):
             helm = at_path(properties, (*base, "helm"))
-            value = mappings(helm, "parameters") if isinstance(helm, Mapping) else []
-            if value:
-                merged = merge_overlays([parameter_values(each) for each in value], deep=True)
+            listed = mappings(helm, "parameters") if isinstance(helm, Mapping) else []
+            if listed:
+                merged = merge_overlays([parameter_values(each) for each in listed], deep=True)
                 path, chart = (*base, "helm", "parameters"), at_path(properties, (*base, "chart"))
-                result = _values(merged, _each_at_its_own(item, base), path, chart)
-                parts = (_in_its_release(each, item, base) for each in result)
+                result = _values(merged, _each_at_its_own(item, path, listed), path, chart)
                 alone = not any(helm.get(key) for key in _BESIDE_PARAMETERS)
-                yield from parts if alone else map(_over_others, parts)
+                yield from result if alone else map(_over_others, result)
     except NotEvaluatedError:
         return  # the parameters are not known yet
+
+
+def _each_at_its_own(item: Item, path: Path, listed: Sequence[Mapping[Any, Any]]) -> Item:
+    """A release in which every parameter is located at its own line."""
+    positions = {
+        steps_of(name, None)[0]: item.place.position((*path, index, "value"))
+        for index, each in enumerate(listed)
+        if isinstance(name := each.get("name"), str)
+    }
+    return replace(item, place=replace(item.place, override_positions=positions))
 
 
 def parameter_values(parameter: Mapping[Any, Any]) -> Any:

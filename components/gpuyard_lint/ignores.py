@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from gpuyard_lint.languages.comments import Comments, parse_comments
-
 _COMMENT = re.compile(
     r"(?:^|\s)(?:#|//)\s*gpuyard:\s*ignore(?P<file>-file)?\s+(?P<rules>[A-Z0-9, -]+?)"
     r"(?:\s+because\s+(?P<reason>\S.*?))?\s*$"
@@ -50,8 +48,6 @@ class Ignores:
     without_reason: tuple[IgnoreWithoutReason, ...] = ()
     rule_mentions: tuple[RuleMention, ...] = ()
     """Every rule that one names, which may be none."""
-    comments: dict[str, Comments] = field(default_factory=dict[str, Comments])
-    """By file: comments that may state that something is intended, which makes it advisory."""
 
     def reason(self, file: str, line: int, rule: str) -> str | None:
         """The reason why a rule is ignored at a line; None if it is not."""
@@ -65,7 +61,6 @@ class Ignores:
             self.reasons | other.reasons,
             self.without_reason + other.without_reason,
             self.rule_mentions + other.rule_mentions,
-            self.comments | other.comments,
         )
 
 
@@ -85,8 +80,8 @@ def _lines(data: bytes) -> Iterator[tuple[int, str]]:
         at = data.find(_WORD, end)
 
 
-def parse_ignores(data: bytes, file: str, *, judged: bool = True) -> Ignores:
-    """The comments of one file; in a file without possible findings, only ignore comments."""
+def parse_ignores(data: bytes, file: str) -> Ignores:
+    """The comments of one file."""
     reasons: dict[tuple[str, int, str], str] = {}
     bare: list[IgnoreWithoutReason] = []
     named: list[RuleMention] = []
@@ -101,5 +96,4 @@ def parse_ignores(data: bytes, file: str, *, judged: bool = True) -> Ignores:
             continue
         where = WHOLE_FILE if match["file"] else number
         reasons.update({(file, where, rule): match["reason"] for rule in rules})
-    comments = parse_comments(data) if judged else ()
-    return Ignores(reasons, tuple(bare), tuple(named), {file: comments} if comments else {})
+    return Ignores(reasons, tuple(bare), tuple(named))

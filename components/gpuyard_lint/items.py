@@ -34,8 +34,6 @@ class FileLocation:
     """For a rendered file: the source line of each line."""
     override_positions: Mapping[Path, tuple[int, int]] | None = None
     """By path: line and column of values that override the document."""
-    values_paths: Mapping[Path, Path] | None = None
-    """For an object that values of a chart describe: by its path, the path in the values."""
 
     def position(self, path: Path) -> tuple[int, int]:
         """Line and column of a place in the resource, or of the nearest parent."""
@@ -82,8 +80,6 @@ class FileLocation:
 
     def document_path(self, path: Path) -> Path:
         """The path in the document's field names, also below unmapped fields."""
-        if self.values_paths is not None:
-            return self._written(path)
         if self.to_document_name is None:
             return path
         own = self.to_document_name
@@ -98,8 +94,6 @@ class FileLocation:
 
     def _written(self, path: Path) -> Path:
         """The path in the document: its own field names, with single-item lists for blocks."""
-        if self.values_paths is not None:
-            return _by_parts(self.values_paths, path)
         if self.pulumi_name is None:
             return path
         value: Any = self.document.value
@@ -121,12 +115,6 @@ class FileLocation:
         return next((name for name in value if self.pulumi_name(name) == step), step)
 
 
-def _by_parts(parts: Mapping[Path, Path], path: Path) -> Path:
-    """The mapped value of the longest known prefix of a path, and the rest unchanged."""
-    known_length = next(end for end in range(len(path), -1, -1) if path[:end] in parts)
-    return (*parts[path[:known_length]], *path[known_length:])
-
-
 def value_at_step(value: Any, step: str | int) -> Any:
     """The value at a step; None if there is none."""
     if isinstance(value, Mapping):
@@ -134,15 +122,6 @@ def value_at_step(value: Any, step: str | int) -> Any:
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
         return value[step]
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class ReleasePart:
-    """Values inside a release."""
-
-    release: Resource
-    base: Path
-    """The path of their chart's name in the release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +133,7 @@ class Item:
     is_uncertain: bool = False
     """Whether it may be absent: a variable decides."""
     merged_resource: Resource | None = None
-    """A release merged with its values files in the input, as deployed; also its values."""
-    part: ReleasePart | None = None
-    """For values inside a release, their path in it."""
-    release: Resource | None = None
-    """For objects that chart values describe: their release, if any."""
-
-    @property
-    def is_described_by_values(self) -> bool:
-        """Whether it is in no file itself: values of a chart describe it."""
-        return self.place.values_paths is not None
+    """A Terraform release merged with the values files that it opens, as deployed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +179,6 @@ class LintInput:
     """Programs that commands next to the files install: they are in none of `files`."""
     values_overlays: tuple[ValuesOverlay, ...] = ()
     """Values that such commands pass to helm."""
-    values_variants: Mapping[str, tuple[Any, ...]] = field(
-        default_factory=dict[str, tuple[Any, ...]]
-    )
-    """By values file: all values of a release, for each release that names it."""
 
     def __add__(self, other: "LintInput") -> "LintInput":
         return LintInput(
@@ -223,5 +189,4 @@ class LintInput:
             {**self.kustomizations, **other.kustomizations},
             self.installs + other.installs,
             self.values_overlays + other.values_overlays,
-            {**self.values_variants, **other.values_variants},
         )

@@ -19,8 +19,6 @@ from gpuyard_core.yaml_tree import MAX_BYTES, Document, parse_documents
 from gpuyard_lint.charts import is_values, values_of_chart, values_or_subcharts
 from gpuyard_lint.combined.kustomize import (
     KUSTOMIZATION,
-    OF_ARGO_SOURCE,
-    is_argo_source,
     is_json_patch,
     is_kustomization,
     json_patch_items,
@@ -34,14 +32,13 @@ from gpuyard_lint.embedded import (
 from gpuyard_lint.embedded_values import unread_embedded, with_embedded
 from gpuyard_lint.items import FileLocation, Item, LintInput, SkippedFile
 from gpuyard_lint.kubernetes import is_object, is_objects, objects
+from gpuyard_lint.languages.fleet import bundle_release, is_bundle
 from gpuyard_lint.languages.pulumi_yaml import (
     PROJECT,
     is_project,
     is_pulumi_yaml_program,
     program_resources,
 )
-from gpuyard_lint.layers.fleet import bundle_release, is_bundle
-from gpuyard_lint.layers.helmfile import helmfile_releases, is_helmfile
 from gpuyard_lint.pulumi import preview_resources, state_resources
 from gpuyard_lint.rules.rule import Resource
 from gpuyard_lint.rules.subjects.installed_versions import CHART_FILE, PROGRAMS, chart_versions
@@ -105,7 +102,6 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a configuration", has_configuration, embedded_configuration),
     ("release metadata of `gpuyard render`", is_release, _nothing),
     ("a baseline of `gpuyard lint`", _is_baseline, _nothing),
-    ("a helmfile", is_helmfile, helmfile_releases),
     ("a Fleet bundle", is_bundle, bundle_release),
     ("a patch", is_json_patch, json_patch_items),
     ("a chart", _is_chart, _chart_of_a_program),
@@ -298,8 +294,6 @@ def _items(document: Document, file: str, before: int) -> list[Item] | None:
         return [
             *with_embedded(Item(Resource(KUSTOMIZATION, file, document.value, None, file), place))
         ]
-    if is_argo_source(document.value, file):
-        return [Item(Resource(OF_ARGO_SOURCE, file, document.value), place)]
     for _, fits, reader in READERS:
         if fits(document.value):
             return [each for item in reader(document.value, place) for each in with_embedded(item)]

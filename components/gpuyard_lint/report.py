@@ -3,18 +3,16 @@
 import hashlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from gpuyard_core.findings import Diagnostic, Fix, Path, Severity
 from gpuyard_lint.combined.evaluation import evaluate_files
-from gpuyard_lint.combined.overlay_evaluation import LocatedOutcome
 from gpuyard_lint.combined.relevant_values import UnknownValueFinder
 from gpuyard_lint.combined.scopes import scopes
 from gpuyard_lint.ignores import NOTHING_IGNORED, Ignores, IgnoreWithoutReason, RuleMention
 from gpuyard_lint.items import FileLocation, Item, LintInput, SkippedFile
-from gpuyard_lint.languages.comments import JustifyingComment, justifying_comments
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.placeholders import RuleCheck
 from gpuyard_lint.rules.rule import Parameters, Resource, Rule, Violation
@@ -107,24 +105,18 @@ def build_report(
 ) -> Report:
     """Check the input against the rules, within the time limit."""
     items = {id(item.resource): item for item in reading.items}
-    other = _Beside(ignores)
     deployed_together = scopes(reading)
-    results = deque[LocatedOutcome]()
+    results = deque[RuleOutcome]()
     cut = False
     try:
         timed = [_timed(rule, is_over) for rule in rules]
         results.extend(evaluate_files(reading, timed, settings, deployed_together))
     except TimeLimitReached:
         cut = True
-    items |= {
-        id(each.causing_change.resource): each.causing_change
-        for each in results
-        if each.causing_change
-    }
     own = {rule.id: rule for rule in rules}
     outcomes = (
-        _meant(replace(each, rule=own[each.rule.id]), items.get(id(each.resource)), other, settings)
-        for each in (results.popleft().outcome for _ in range(len(results)))
+        replace(each, rule=own[each.rule.id])
+        for each in (results.popleft() for _ in range(len(results)))
     )  # each result is freed: a hundred thousand use much memory
     needed = UnknownValueFinder([item.resource for item in reading.items], settings)
     hits = [_hit(each, items, reading, needed.find_unknown_value(each)) for each in outcomes]
@@ -169,43 +161,6 @@ def _timed(rule: Rule, is_over: Callable[[], bool]) -> Rule:
 
     alone, together = rule.check, rule.check_stack
     return replace(rule, check=alone and timed(alone), check_stack=together and timed(together))
-
-
-@dataclass(frozen=True, slots=True)
-class _Beside:
-    """Comments next to resources that justify findings: a file is read once, if it has findings."""
-
-    ignores: Ignores
-    read: dict[str, tuple[JustifyingComment, ...]] = field(
-        default_factory=dict[str, tuple[JustifyingComment, ...]]
-    )
-    last: dict[int, int] = field(default_factory=dict[int, int])
-    """The last line of a resource, which requires a walk through the document."""
-
-    def defend(self, outcome: RuleOutcome, item: Item) -> bool:
-        """Whether a comment next to it says that it is intended."""
-        file, resource = item.place.file, id(item.resource)
-        if file not in self.read:
-            self.read[file] = justifying_comments(self.ignores.comments.get(file, ()))
-        if not (remarks := self.read[file]):
-            return False
-        if resource not in self.last:
-            self.last[resource] = item.place.last_line()
-        lines, last = item.place.lines_to(outcome.diagnostic.path), self.last[resource]
-        return any(
-            each.justifies(outcome.rule.id, outcome.diagnostic.problem, lines, last)
-            for each in remarks
-        )
-
-
-def _meant(
-    outcome: RuleOutcome, item: Item | None, other: _Beside, settings: RuleConfiguration
-) -> RuleOutcome:
-    """Advisory if a comment says that it is intended, unless the user counts advisory findings."""
-    strict = settings.counts_advisory or outcome.rule.id in settings.severities
-    if item is None or strict or outcome.verdict is not RuleVerdict.VIOLATED:
-        return outcome
-    return replace(outcome, is_advisory=True) if other.defend(outcome, item) else outcome
 
 
 def _hit(

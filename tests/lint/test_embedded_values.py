@@ -462,28 +462,6 @@ def test_of_user_data_in_base64_no_line_is_told_but_its_own():
 
 
 @pytest.mark.parametrize(
-    ("values", "chart"),
-    [
-        ({"controllers": {"a": {"containers": {"b": {}}}}}, "app-template"),
-        ({"controllers": {"a": {"containers": []}, "b": 1}}, None),
-        ({"controllers": {}}, None),
-        ({"controllers": [1]}, None),
-    ],
-)
-def test_a_chart_for_anybodys_containers_is_told_by_them(values, chart):
-    assert chart_of(values) == chart
-    release = {
-        "apiVersion": "helm.toolkit.fluxcd.io/v2",
-        "kind": "HelmRelease",
-        "metadata": {"name": "exporter"},
-        "spec": {"chartRef": {"kind": "OCIRepository", "name": "exporter"}, "values": values},
-    }
-    found = [("helm.toolkit.fluxcd.io/v2/HelmRelease", "exporter")]
-    found += [(f"values:{chart}", chart), ("apps/v1/Deployment", "exporter")] if chart else []
-    assert kinds(json.dumps(release)) == found
-
-
-@pytest.mark.parametrize(
     ("name", "chart"),
     [("gpu-operator", ["values:gpu-operator"]), ("intel-gpu-resource-driver", [])],
 )

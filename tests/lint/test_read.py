@@ -200,9 +200,7 @@ def test_a_copy_of_a_chart_says_which_version_reads_the_objects_beside_it():
         for number, each in enumerate(charts):
             found += read(each, f"karpenter/{number}/Chart.yaml")
         outcomes = evaluate_files(found, RULES, DEFAULT_CONFIGURATION, scopes(found))
-        return [
-            o.outcome.diagnostic.severity for o in outcomes if o.outcome.rule.id == "GPU-CFG-03"
-        ]
+        return [o.diagnostic.severity for o in outcomes if o.rule.id == "GPU-CFG-03"]
 
     copy = b"apiVersion: v2\nname: karpenter\nversion: 0.33.1\n"
     parent = (

@@ -2,10 +2,9 @@
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
-from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -16,36 +15,16 @@ from gpuyard_core.terminal.text import pluralize
 from gpuyard_core.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudget
 from gpuyard_core.yaml_tree import MAX_BYTES
 from gpuyard_lint.cli.rendering import with_programs
-from gpuyard_lint.combined.chart_references import resolve_chart_references
-from gpuyard_lint.combined.example_files import chart_tests, is_example_file, undeployed_examples
+from gpuyard_lint.combined.example_files import chart_tests, is_example_file
 from gpuyard_lint.combined.kustomize import NAMES as KUSTOMIZATIONS
-from gpuyard_lint.combined.named_values import with_referenced_values
-from gpuyard_lint.combined.script_hints import RepositoryFiles, ScriptHints, script_hints
-from gpuyard_lint.ignores import Ignores, parse_ignores
-from gpuyard_lint.items import Item, LintInput, SkippedFile
-from gpuyard_lint.languages.commands import (
-    MOST_BYTES,
-    AppliedRelease,
-    HelmCommand,
-    helm_commands,
-    is_script,
-)
-from gpuyard_lint.languages.image_overrides import ScriptedImages, scripted_images
-from gpuyard_lint.languages.node_label_hints import NodeLabelHints, node_label_hints
-from gpuyard_lint.languages.version_detection import detect_versions
-from gpuyard_lint.layers.helmfile import helmfile_commands
-from gpuyard_lint.layers.parent_charts import parent_chart_overrides
-from gpuyard_lint.layers.versions import with_releases_versioned_elsewhere
-from gpuyard_lint.read import LIST, TERRAFORM, TIMES, read, read_modules
-from gpuyard_lint.unused.dependencies import drop_disabled_subcharts
+from gpuyard_lint.ignores import Ignores
+from gpuyard_lint.items import LintInput, SkippedFile
+from gpuyard_lint.languages.commands import MOST_BYTES, is_script
+from gpuyard_lint.read import TIMES
+from gpuyard_lint.stages import SUFFIXES, InputFile, ReadingView, read_view
 
-_YAML = (".yaml", ".yml", ".YAML", ".YML")
-SUFFIXES = frozenset({*_YAML, ".json", ".jsonl", ".ndjson", ".tfstate", LIST, *TERRAFORM})
-"""Files read from a folder; a file given by name is read whatever its extension."""
 MOST_KEPT = 1_000_000
 """Document parts of about 130 bytes each that one run keeps, so that it stays below 300 MB."""
-OF_ITEM, OF_TEXT = 8, 128
-"""In these parts: the overhead of an item, and the bytes of text that count as one part."""
 LINK = "symbolic link to a target outside the given paths: not followed"
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
 _SIGNS = frozenset("*?[")
@@ -114,180 +93,46 @@ def read_all(
 ) -> tuple[LintInput, Ignores]:
     """Read all files and folders, each file once, in the given order and then by name."""
     clock = TimeLimit(selection.seconds)
+    chosen = _chosen(paths, selection)
+    links = _without_links(chosen, paths)
     with (space := ParseBudget(MOST_KEPT)).active_in_context():
-        reading, ignores = _read_all(paths, selection, space, clock)
+        view = read_view(_view(chosen, paths, space, clock))
         space.short = False
+        skipped = (*links, *view.input.skipped, *clock.unread(shown_names(paths)[0]))
+        files = (*(each.file for each in links), *view.input.files)
+        reading = replace(view.input, skipped=skipped, files=files)
         reading = with_programs(reading, wanted=render, seconds=clock.end - monotonic())
     tests = chart_tests(reading).difference(shown_names(paths))
     reading = replace(reading, example_files=reading.example_files | tests)
     if space.short:
         more = SkippedFile(paths[0], f"a chart or kustomization: {BUDGET_EXCEEDED}")
         reading = replace(reading, skipped=(*reading.skipped, more))
-    return reading, ignores
+    return reading, view.ignores
 
 
-def _read_all(
-    paths: Sequence[str], selection: FileSelection, space: ParseBudget, clock: TimeLimit
-) -> tuple[LintInput, Ignores]:
-    items: list[Item] = []
-    ignores = Ignores()
-    samples: set[str] = set()
-    modules: dict[str, dict[str, bytes]] = {}
-    chosen = _chosen(paths, selection)
-    skipped = _without_links(chosen, paths)
-    files = [each.file for each in skipped]
-    hints, scripts = _said_by_scripts(chosen, paths, clock)
-    for name, sample in chosen.items():
-        if name in scripts or not clock.has_time_for(name):
-            continue
-        try:
-            data = _bytes(name)
-        except UsageError as e:
-            if name in paths:
-                raise
-            skipped.append(
-                SkippedFile(_shown(name), _shown(str(e)).removeprefix(f"{_shown(name)}: "))
-            )
-            files.append(_shown(name))
-            continue
-        shown = shown_names((name,))[0]
-        if shown.endswith(TERRAFORM) and not space.take(len(data) // OF_TEXT):
-            reading = LintInput((), (SkippedFile(shown, BUDGET_EXCEEDED),), (shown,))
-        elif shown.endswith(TERRAFORM):
-            modules.setdefault(os.path.dirname(shown), {})[shown] = data  # noqa: PTH120  a name as it is
-            reading = LintInput(files=(shown,))
-        else:
-            reading = _read_within_budget(
-                partial(read, chart=hints.charts.get(shown, "")), data, shown, space
-            )
-        items += reading.items
-        skipped += reading.skipped
-        files += reading.files
-        # copies of a template are made later, with its locations
-        judged = bool(reading.items) or shown.endswith(TERRAFORM) or b"{{" in data[:MOST_BYTES]
-        ignores += parse_ignores(data, shown, judged=judged)
-        samples |= {shown} if sample else set()
-    chosen = {name: sample for name, sample in chosen.items() if name not in clock.unfinished_steps}
-    skipped += clock.unread(shown_names(paths)[0])
-    space.short = False
-    view = _texts(chosen, paths)
-    named = shown_names(paths)
-    reading = read_modules(modules, samples, view, named=named)
-    if space.short and not any(each.reason == BUDGET_EXCEEDED for each in reading.skipped):
-        skipped.append(SkippedFile(min(map(min, modules.values())), BUDGET_EXCEEDED))
-    items += reading.items
-    skipped += reading.skipped
-    # a file given by name is reported when it is not read
-    skipped = [
-        replace(u, is_unrecognized=u.is_unrecognized and u.file not in named) for u in skipped
-    ]
-    result = LintInput(
-        tuple(items),
-        tuple(skipped),
-        tuple(files),
-        frozenset(samples),
-        values_overlays=reading.values_overlays,
-    )
-    names = {_shown(name): name for name in chosen}
-    opened = _named_by_releases(reading, paths, selection)
-    result, more = _with_resolved_charts(result, hints.charts, names, opened, view)
-    unused = undeployed_examples(result, list(names), lambda file: view(file).encode())
-    result = replace(
-        result, example_files=result.example_files | {each for each in unused if each not in paths}
-    )
-    result = with_referenced_values(
-        with_releases_versioned_elsewhere(result, names, view), names, view
-    )
-    return _with_handed(result, hints, names, view), ignores + more
-
-
-def _with_handed(
-    result: LintInput, hints: ScriptHints, names: Mapping[str, str], view: Callable[[str], str]
-) -> LintInput:
-    """Add the values that commands, parent charts and Terraform releases pass to Helm."""
-    overlays = (
-        *hints.values,
-        *parent_chart_overrides(names.keys() - result.example_files, view),
-        *result.values_overlays,
-    )
-    return replace(result, installs=hints.installs, values_overlays=overlays)
-
-
-def _texts(chosen: Iterable[str], paths: Sequence[str]) -> Callable[[str], str]:
-    """Content of a referenced file that is selected, or below a selected folder."""
-    names = {_shown(name): name for name in chosen}
+def _view(
+    chosen: Mapping[str, bool], paths: Sequence[str], space: ParseBudget, clock: TimeLimit
+) -> ReadingView:
+    names = {shown_names((name,))[0]: name for name in chosen}
     inside = NamedFolders(paths)
 
     def text_of(file: str) -> str:
+        """Content of a referenced file that is selected, or below a selected folder."""
         if file not in names and (_LEFT_OUT & set(Path(file).parts) or not inside.contains(file)):
             return ""
-        return _few_bytes(names.get(file, file)).decode(errors="replace")
+        try:
+            return read_regular(Path(names.get(file, file)), MOST_BYTES).decode(errors="replace")
+        except UsageError:  # too large or unreadable
+            return ""
 
-    return text_of
-
-
-def _with_resolved_charts(
-    result: LintInput,
-    known_charts: Collection[str],
-    names: Collection[str],
-    opened: Mapping[str, bool],
-    view: Callable[[str], str],
-) -> tuple[LintInput, Ignores]:
-    """Add values files whose chart is known, also those that only a release names, such as a `.tftpl`.
-
-    Disabled values are left out.
-    """
-    resolved = resolve_chart_references(result, known_charts, {*names, *opened}, view)
-    ignores = Ignores()
-    for file in resolved.files[len(result.files) :]:
-        ignores += parse_ignores(_few_bytes(file), file, judged=True)
-    samples = result.example_files | {file for file, sample in opened.items() if sample}
-    return replace(drop_disabled_subcharts(resolved, names, view), example_files=samples), ignores
-
-
-def _named_by_releases(
-    reading: LintInput, paths: Sequence[str], selection: FileSelection
-) -> dict[str, bool]:
-    """Values files that Terraform opens, whatever their name, and whether they are samples."""
-    results: dict[str, bool] = {}
-    roots, inside = _roots(paths), NamedFolders(paths)
-    for file in {file for release in reading.values_overlays for file in release.files}:
-        below = [root for root in roots if file.startswith(f"{root}/" if root else "")]
-        if not inside.contains(file):
-            continue
-        sample = bool(below) and is_example_file(os.path.relpath(file, max(below, key=len) or "."))
-        if selection.includes(file, sample=sample):
-            results[file] = sample
-    return results
-
-
-def _said_by_scripts(
-    chosen: Mapping[str, bool], paths: Sequence[str], clock: TimeLimit
-) -> tuple[ScriptHints, frozenset[str]]:
-    """Commands in scripts and texts, without samples, and the files that contain nothing else."""
-    scripts = [name for name in chosen if is_script(name)]
-    results = {
-        _shown(name): commands
-        for name, sample in chosen.items()
-        if not sample
-        and name != STDIN
-        and clock.has_time_for(name)
-        and (commands := _commands(name))
-    }
-    only = frozenset(
-        name
-        for name in scripts
-        if Path(name).suffix not in SUFFIXES and (name not in paths or _shown(name) in results)
+    return ReadingView(
+        tuple(InputFile(shown, chosen[name], name in paths) for shown, name in names.items()),
+        lambda file: _bytes(names[file]),
+        text_of,
+        tuple(_roots(paths)),
+        space,
+        clock.has_time_for,
     )
-    names = {_shown(name): name for name, sample in chosen.items() if not sample and results}
-    roots = _roots(paths)
-
-    def view(script: str) -> RepositoryFiles:
-        above = [root for root in roots if not root or script.startswith(f"{root}/")]
-        root = max(above, key=len, default=os.path.dirname(script))  # noqa: PTH120  a name as it is
-        return RepositoryFiles(names, root, lambda name: _few_bytes(names[name]))
-
-    return script_hints(results, view), only
 
 
 def _roots(paths: Sequence[str]) -> list[str]:
@@ -325,37 +170,6 @@ def _start(pattern: str) -> str:
 def _root(path: str) -> str:
     clean = _shown(str(Path(path)))
     return "" if clean == "." else clean
-
-
-def _commands(name: str) -> list[HelmCommand | AppliedRelease | ScriptedImages | NodeLabelHints]:
-    data, shown = _few_bytes(name), _shown(name)
-    script = is_script(name)
-    commands = [*(helm_commands(data, shown) if script else []), *helmfile_commands(data, shown)]
-    images = scripted_images(data, shown, script=script)
-    return [*commands, *detect_versions(data, shown), *images, *node_label_hints(data, shown)]
-
-
-def _few_bytes(name: str) -> bytes:
-    """Content of a file; empty when it is too large or unreadable."""
-    try:
-        return read_regular(Path(name), MOST_BYTES)
-    except UsageError:
-        return b""
-
-
-def _read_within_budget(
-    reader: Callable[[bytes, str], LintInput], data: bytes, shown: str, space: ParseBudget
-) -> LintInput:
-    """Read a file within the memory budget; the budget of discarded files is released."""
-    before, space.short = space.left, False
-    reading = reader(data, shown)
-    documents = {id(item.place.document): item.place.document for item in reading.items}
-    parts = sum(len(document.lines) for document in documents.values())
-    text = len(data) // OF_TEXT if documents else 0
-    space.left = before - parts - text - OF_ITEM * len(reading.items)
-    if space.short and not any(BUDGET_EXCEEDED in each.reason for each in reading.skipped):
-        return replace(reading, skipped=(*reading.skipped, SkippedFile(shown, BUDGET_EXCEEDED)))
-    return reading
 
 
 def _chosen(paths: Iterable[str], selection: FileSelection) -> dict[str, bool]:
@@ -421,7 +235,7 @@ def _below(folder: str) -> Iterator[tuple[str, str]]:
     for at, folders, names in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(set(folders) - _LEFT_OUT)
         for name in sorted(names):
-            if Path(name).suffix in SUFFIXES or name in KUSTOMIZATIONS or is_script(name):
+            if name.endswith(SUFFIXES) or name in KUSTOMIZATIONS or is_script(name):
                 yield str(Path(at) / name), os.path.relpath(Path(at) / name, folder)
     for each in closed:  # reported as an unreadable file
         yield str(each.filename), os.path.relpath(each.filename, folder)

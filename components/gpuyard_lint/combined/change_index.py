@@ -1,7 +1,7 @@
 """The changes of kustomizations, indexed by their targets, so that few are compared with each object."""
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from itertools import groupby
 
 from gpuyard_lint.combined.changes import Change, PatchedObject, image_names
@@ -18,10 +18,8 @@ class ChangeIndex:
         self.lookups = 0
         """The keys and changes with which objects have been compared so far."""
 
-    def applied(
-        self, resource: Resource, *, sure: bool = False
-    ) -> Iterator[tuple[Change, PatchedObject | None]]:
-        """Each change, or each certain one, with the object after it; None if it deletes the object."""
+    def applied(self, resource: Resource) -> PatchedObject | None:
+        """The object after all changes; None if one deletes it."""
         form = PatchedObject(resource.properties, (resource.name,))
         for run in self._runs:
             keys = run.keys(form)
@@ -30,15 +28,14 @@ class ChangeIndex:
             while at is not None:
                 change = run.changes[at]
                 self.lookups += len(keys)
-                selects = change.matches(form)
-                if selects and change.is_certain if sure else selects is not False:
+                if change.matches(form) is not False:
                     after = change.apply(form)
-                    yield change, after
                     if after is None:
-                        return
+                        return None
                     keys = keys if after is form else run.keys(after)
                     form = after
                 at = run.following(keys, at + 1)
+        return form
 
 
 class _Run:
@@ -63,11 +60,3 @@ class _Run:
 
 def _kinds_and_names(form: PatchedObject) -> set[tuple[str, str]]:
     return {(kind, name) for kind in ("", form.kind) for name in ("", *form.names)}
-
-
-def apply_changes(
-    resource: Resource, changes: ChangeIndex, *, sure: bool = False
-) -> PatchedObject | None:
-    """The object after these changes, or after the certain ones; None if one deletes it."""
-    after = [form for _, form in changes.applied(resource, sure=sure)]
-    return after[-1] if after else PatchedObject(resource.properties, (resource.name,))

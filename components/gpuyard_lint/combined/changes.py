@@ -11,16 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from gpuyard_core.findings import Path
 from gpuyard_core.manifests.fields import UNKNOWN, items, mapping, mappings, text
 from gpuyard_lint.combined.patching import (
     apply_json_patch,
-    pointer_steps,
     strategic_merge,
     text_at_keys,
     with_set,
 )
-from gpuyard_lint.items import FileLocation
 
 _CLUSTER_WIDE = re.compile(r"Namespace$|Cluster[A-Z]\w*|ResourceFlavor$|PriorityClass$|NodePool$")
 """Kinds without a namespace; an omission changes no result of a rule."""
@@ -73,34 +70,22 @@ class PatchedObject:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change that a kustomization makes to objects, and its place."""
+    """One change that a kustomization makes to objects."""
 
-    place: FileLocation
-    path: Path
     apply: Callable[[PatchedObject], PatchedObject | None]
     """The object after the change; None if it is deleted."""
     matches: Callable[[PatchedObject], bool | None] = lambda _: True
     """Whether it applies; None if only a run of kustomize shows it."""
     target_kind_and_name: tuple[str, str] = ("", "")
     """The kinds and names of all objects that it may select; "" for any."""
-    is_certain: bool = True
-    """Whether all its effects are known."""
-    object_path: Callable[[Any, Path], Path] = lambda _, __: ()
-    """The path below its own that corresponds to a path of a changed object."""
     image: str = ""
     """The image that an entry of `images` is about."""
-    stage: int = 0
-    """The stage at which kustomize applies it: changes of one kustomization are ordered by it."""
-    deployer_file: str = ""
-    """The deployer, if it is not the kustomization itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectPatch:
     """A parsed patch: fields of an object, or operations on one."""
 
-    place: FileLocation
-    path: Path
     target: Mapping[Any, Any] | None
     """Its target; None for the object that it names itself."""
     fields: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
@@ -108,44 +93,26 @@ class ObjectPatch:
 
 
 def kustomization_changes(
-    kustomization: Mapping[str, Any],
-    place: FileLocation,
-    patches: Iterable[ObjectPatch],
-    late: Iterable[ObjectPatch],
+    kustomization: Mapping[str, Any], patches: Iterable[ObjectPatch], late: Iterable[ObjectPatch]
 ) -> Iterator[Change]:
     """The changes of a kustomization in kustomize's order; `late` are patchesJson6902."""
-    stages = (
-        map(_patch, patches),
-        _named(kustomization, place),
-        map(_patch, late),
-        _images(kustomization, place),
-        _replacements(kustomization, place),
-    )
-    for stage, changes in enumerate(stages):
-        yield from (replace(each, stage=stage) for each in changes)
-
-
-def _named(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Change]:
+    yield from map(_patch, patches)
     if namespace := text(kustomization, "namespace"):
-        yield Change(place, ("namespace",), lambda form: _in_namespace(form, namespace))
+        yield Change(lambda form: _in_namespace(form, namespace))
     if not _has_own_configuration(kustomization):
-        yield from _names(kustomization, place)
-    yield from _labels(kustomization, place)
-
-
-def _images(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Change]:
-    for index, each in enumerate(mappings(kustomization, "images")):
-        if not text(each, "name"):
-            continue  # no image has this name
-        key = next((k for k in ("newTag", "digest", "newName") if each.get(k)), "name")
-        yield Change(place, ("images", index, key), _does_images(each), image=text(each, "name"))
-
-
-def _replacements(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Change]:
-    for index, select, fields in _replaced(kustomization):
-        where = ("replacements", index)
-        does, selects = _does_unknown(fields), _selected_by(select)
-        yield Change(place, where, does, selects, _key(select), is_certain=False)
+        for key in ("namePrefix", "nameSuffix"):
+            if part := text(kustomization, key):
+                yield Change(_does_name(part, before=key == "namePrefix"))
+    yield from _labels(kustomization)
+    yield from map(_patch, late)
+    for each in mappings(kustomization, "images"):
+        if name := text(each, "name"):
+            yield Change(_does_images(each), image=name)
+    for each in mappings(kustomization, "replacements"):
+        for target in mappings(each, "targets"):
+            select = mapping(target, "select")
+            fields = [field for field in items(target, "fieldPaths") if isinstance(field, str)]
+            yield Change(_does_unknown(fields), _selected_by(select), _key(select))
 
 
 def _has_own_configuration(kustomization: Mapping[str, Any]) -> bool:
@@ -159,12 +126,6 @@ def _in_namespace(form: PatchedObject, namespace: str) -> PatchedObject:
     return replace(form, value=with_set(form.value, ["metadata", "namespace"], namespace))
 
 
-def _names(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Change]:
-    for key in ("namePrefix", "nameSuffix"):
-        if part := text(kustomization, key):
-            yield Change(place, (key,), _does_name(part, before=key == "namePrefix"))
-
-
 def _does_name(part: str, *, before: bool) -> Callable[[PatchedObject], PatchedObject]:
     def does(form: PatchedObject) -> PatchedObject:
         name = text_at_keys(form.value, "metadata", "name")
@@ -176,16 +137,15 @@ def _does_name(part: str, *, before: bool) -> Callable[[PatchedObject], PatchedO
     return does
 
 
-def _labels(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Change]:
-    for index, each in enumerate(mappings(kustomization, "labels")):
+def _labels(kustomization: Mapping[str, Any]) -> Iterator[Change]:
+    for each in mappings(kustomization, "labels"):
         selectors = each.get("includeSelectors") is True
         templates = selectors or each.get("includeTemplates") is True
-        does = _does_labels(mapping(each, "pairs"), templates=templates, selectors=selectors)
-        yield Change(place, ("labels", index, "pairs"), does)
+        yield Change(_does_labels(mapping(each, "pairs"), templates=templates, selectors=selectors))
     if common := mapping(kustomization, "commonLabels"):
-        yield Change(place, ("commonLabels",), _does_labels(common, templates=True, selectors=True))
+        yield Change(_does_labels(common, templates=True, selectors=True))
     if notes := mapping(kustomization, "commonAnnotations"):
-        yield Change(place, ("commonAnnotations",), lambda form: _with_more(form, notes))
+        yield Change(lambda form: _with_more(form, notes))
 
 
 def _does_labels(
@@ -232,59 +192,7 @@ def _at(value: Any, path: Sequence[str]) -> Any:
 
 
 def _patch(patch: ObjectPatch) -> Change:
-    known = {"add", "replace", "remove", "test"}
-    return Change(
-        patch.place,
-        patch.path,
-        lambda form: _patched(patch, form),
-        _selector(patch),
-        _key_of(patch),
-        all(text(each, "op") in known for each in patch.operations),
-        lambda value, path: _in_patch(patch, value, path),
-    )
-
-
-def _in_patch(patch: ObjectPatch, value: Any, path: Path) -> Path:
-    """The corresponding path in a patch: list items are identified by their names."""
-    if patch.operations:
-        return _in_operations(patch.operations, path)
-    here: Any = patch.fields
-    results: list[str | int] = []
-    for step in path:
-        value = _below(value, step)
-        own = _named_so(here, text_at_keys(value, "name")) if isinstance(step, int) else step
-        here = _below(here, own)
-        if here is None:
-            break
-        results.append(own)
-    return tuple(results)
-
-
-def _named_so(listed: Any, name: str) -> int:
-    """The index of the item with this name in a list of a patch."""
-    named = [text_at_keys(each, "name") for each in listed] if isinstance(listed, list) else []
-    return named.index(name) if name in named else len(named)
-
-
-def _in_operations(operations: Sequence[Mapping[Any, Any]], path: Path) -> Path:
-    """The value of the last operation on the same path: it is that path or a parent."""
-    steps_of_path = [str(step) for step in path]
-    best, most = 0, -1
-    for index, each in enumerate(operations):
-        steps = pointer_steps(text(each, "path"))
-        same = next(
-            (i for i, (a, b) in enumerate(zip(steps, steps_of_path, strict=False)) if a != b),
-            len(steps),
-        )
-        if same >= most:
-            best, most = index, same
-    return (best, "value", *path[most:])
-
-
-def _below(value: Any, step: str | int) -> Any:
-    if isinstance(step, int):
-        return value[step] if isinstance(value, list) and step < len(value) else None
-    return value.get(step) if isinstance(value, Mapping) else None
+    return Change(lambda form: _patched(patch, form), _selector(patch), _key_of(patch))
 
 
 def _patched(patch: ObjectPatch, form: PatchedObject) -> PatchedObject | None:
@@ -398,15 +306,6 @@ def _pattern(pattern: str) -> Callable[[str], bool | None]:
     except (re.error, OverflowError, RecursionError):
         return lambda given: pattern == given
     return lambda given: compiled.fullmatch(given) is not None
-
-
-def _replaced(
-    kustomization: Mapping[str, Any],
-) -> Iterator[tuple[int, Mapping[Any, Any], tuple[str, ...]]]:
-    for index, each in enumerate(mappings(kustomization, "replacements")):
-        for target in mappings(each, "targets"):
-            fields = tuple(f for f in items(target, "fieldPaths") if isinstance(f, str))
-            yield index, mapping(target, "select"), fields
 
 
 def _does_unknown(fields: Sequence[str]) -> Callable[[PatchedObject], PatchedObject]:

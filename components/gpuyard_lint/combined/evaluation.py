@@ -7,14 +7,7 @@ clusters. A finding in both is wrong wherever the files are applied.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpuyard_core.findings import Path
-from gpuyard_lint.combined.overlay_evaluation import (
-    LocatedOutcome,
-    are_changes_certain,
-    evaluate_overlays,
-    is_certain_outcome,
-    is_same_finding,
-)
+from gpuyard_core.findings import Path, Severity
 from gpuyard_lint.combined.scopes import LintScope
 from gpuyard_lint.items import LintInput
 from gpuyard_lint.rules.rule import Resource, Rule, Stack
@@ -37,15 +30,12 @@ def evaluate_files(
     rules: Sequence[Rule],
     settings: RuleConfiguration,
     result: Sequence[LintScope],
-) -> Iterator[LocatedOutcome]:
+) -> Iterator[RuleOutcome]:
     """The results of the rules on the input as written and as deployed."""
     # commands count only over all files: they excuse a finding there, and never cause one
     stack = Stack((*(item.resource for item in reading.items), *reading.installs))
-    for outcome in _each(stack, rules, settings, result):
-        yield LocatedOutcome(outcome)
-    yield from evaluate_overlays(stack, rules, settings, result, reading.example_files)
-    for outcome in _of_several(reading, stack, rules, settings, result):
-        yield LocatedOutcome(outcome)
+    yield from _each(stack, rules, settings, result)
+    yield from _of_several(reading, stack, rules, settings, result)
 
 
 def _of_several(
@@ -61,13 +51,6 @@ def _of_several(
         return
     by_scope = [_in_scope(each, rules, _by_their_names(settings, each)) for each in results]
     yield from _combined(outcomes, by_scope)
-    known = {_key(outcome) for outcome in outcomes}
-    for scope, hits in zip(results, by_scope, strict=True):
-        new = {key: each for key, each in hits.items() if key not in known}
-        if new and scope.file not in {"", *reading.example_files} and are_changes_certain(scope):
-            for outcome in _put_in_scope(stack, rules, settings, scope, new):
-                if outcome.resource is None or outcome.resource.source not in reading.example_files:
-                    yield outcome
 
 
 def _is_all(scope: LintScope, items: int) -> bool:
@@ -80,78 +63,41 @@ def _each(
     stack: Stack, rules: Sequence[Rule], settings: RuleConfiguration, results: Sequence[LintScope]
 ) -> Iterator[RuleOutcome]:
     """For one resource: the findings that hold as written, and as deployed at least once."""
-    forms: dict[int, list[tuple[Resource, LintScope]]] = {}
+    forms: dict[int, list[Resource]] = {}
     for scope in results:
         for written, as_deployed in scope.resources:
-            forms.setdefault(id(written), []).append((as_deployed, scope))
+            forms.setdefault(id(written), []).append(as_deployed)
     for outcome in evaluate_each(stack, rules, settings):
-        adjusted = _as_it_holds(outcome, forms.get(id(outcome.resource), ()), settings)
-        if adjusted is not None:
-            yield adjusted
+        severities = [
+            severity
+            for form in forms.get(id(outcome.resource), ())
+            if (severity := _severity_as_deployed(outcome, form, settings)) is not None
+        ]
+        if severities:
+            highest = max(severities, key=lambda each: each.rank)
+            is_lower = highest.rank < outcome.diagnostic.severity.rank
+            yield outcome.with_diagnostic(severity=highest) if is_lower else outcome
 
 
-def _as_it_holds(
-    outcome: RuleOutcome, forms: Sequence[tuple[Resource, LintScope]], settings: RuleConfiguration
-) -> RuleOutcome | None:
-    """The severity as deployed, at most that as written; None if it does not hold.
-
-    With the message for the deployed object, if a kustomization changes it and none deploys it as written.
-    """
-    holds: list[tuple[RuleOutcome, LintScope]] = []
-    for form, scope in forms:
-        deployed_outcome = _deployed_outcome(outcome, form, settings)
-        if deployed_outcome is None:
-            continue
-        if (
-            deployed_outcome.diagnostic.severity.rank >= outcome.diagnostic.severity.rank
-            and deployed_outcome.diagnostic.problem == outcome.diagnostic.problem
-        ):
-            return outcome
-        holds.append((deployed_outcome, scope))
-    if not holds:
-        return None
-    highest = max(
-        (deployed_outcome.diagnostic.severity for deployed_outcome, _ in holds),
-        key=lambda each: each.rank,
-    )
-    capped = min(outcome.diagnostic.severity, highest, key=lambda each: each.rank)
-    adjusted = outcome.with_diagnostic(severity=capped)
-    if (
-        len({deployed_outcome.diagnostic.problem for deployed_outcome, _ in holds}) > 1
-        or outcome.verdict in _BROKEN
-    ):
-        return adjusted
-    return _in_its_words(adjusted, *holds[0])
-
-
-def _in_its_words(
-    outcome: RuleOutcome, deployed_outcome: RuleOutcome, scope: LintScope
-) -> RuleOutcome:
-    """The name of an object that a kustomization certainly creates."""
-    deployed = deployed_outcome.diagnostic
-    for each in scope.kustomized if deployed.problem != outcome.diagnostic.problem else ():
-        if each.item.resource is outcome.resource and is_certain_outcome(each, deployed_outcome):
-            note = outcome.note or f"as {each.file} deploys it"
-            named = outcome.with_diagnostic(problem=deployed.problem, fix=deployed.fix)
-            return replace(named, note=note)
-    return outcome
-
-
-def _deployed_outcome(
+def _severity_as_deployed(
     outcome: RuleOutcome, form: Resource, settings: RuleConfiguration
-) -> RuleOutcome | None:
-    """The same for an object as deployed, which may lower the severity; None if it does not hold."""
+) -> Severity | None:
+    """The severity for an object as deployed; None if the finding does not hold there."""
     if form is outcome.resource:
-        return outcome
+        return outcome.diagnostic.severity
     known_as = replace(form, name=outcome.resource.name) if outcome.resource else form
-    outcomes = check_resource(outcome.rule, known_as, settings)
-    # a list with more items has the same item at another index
     same = (
-        each
-        for each in outcomes
-        if each.verdict is outcome.verdict and is_same_finding(each, outcome)
+        each.diagnostic.severity
+        for each in check_resource(outcome.rule, known_as, settings)
+        if each.verdict is outcome.verdict and _is_same_finding(each, outcome)
     )
-    return max(same, key=lambda each: each.diagnostic.severity.rank, default=None)
+    return max(same, key=lambda each: each.rank, default=None)
+
+
+def _is_same_finding(one: RuleOutcome, other: RuleOutcome) -> bool:
+    """A list with more items has the same item at another index."""
+    a, b = one.diagnostic, other.diagnostic
+    return a.path == b.path or a.problem == b.problem
 
 
 def _combined(
@@ -182,39 +128,6 @@ def _combined(
     for (rule, _, _), scoped_outcomes in scoped.items():
         if rule in stopped:  # over all files the rule stopped before it had reported everything
             yield from scoped_outcomes
-
-
-def _put_in_scope(
-    stack: Stack,
-    rules: Sequence[Rule],
-    settings: RuleConfiguration,
-    scope: LintScope,
-    hits: HitsByKey,
-) -> Iterator[RuleOutcome]:
-    """For several resources: findings that a kustomization introduces."""
-    named = {rule for rule, _, _ in hits}
-    changed_rules = [rule for rule in rules if rule.id in named and not rule.is_stack_wide]
-    written = replace(scope, resources=tuple((w, w) for w, _ in scope.resources))
-    before = _in_scope(written, changed_rules, settings)
-    deployed_by_id = {id(w): t for w, t in scope.resources}
-    own = {id(t): w for w, t in scope.resources}
-    everything = Stack(tuple(deployed_by_id.get(id(each), each) for each in stack.resources))
-    everywhere = {
-        _key(replace(each, resource=own.get(id(each.resource), each.resource)))
-        for each in evaluate_stack_rules(everything, changed_rules, settings)
-    }
-    for key, outcomes in hits.items():
-        if key in everywhere and key not in before:
-            yield from (_as_deployed(each, scope) for each in outcomes if _accuses(each))
-
-
-def _accuses(outcome: RuleOutcome) -> bool:
-    return outcome.verdict is RuleVerdict.VIOLATED and not outcome.is_advisory
-
-
-def _as_deployed(outcome: RuleOutcome, scope: LintScope) -> RuleOutcome:
-    problem = f"{outcome.diagnostic.problem} (as {scope.file} deploys it)"
-    return outcome.with_diagnostic(problem=problem)
 
 
 def _by_their_names(settings: RuleConfiguration, scope: LintScope) -> RuleConfiguration:

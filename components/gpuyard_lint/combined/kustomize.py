@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard_core.findings import Path
+from gpuyard_core.errors import UsageError
 from gpuyard_core.manifests.fields import items, mapping, mappings, text
+from gpuyard_core.yaml_tree import parse_documents
 from gpuyard_lint.combined.changes import Change, ObjectPatch, kustomization_changes
 from gpuyard_lint.items import FileLocation, Item, LintInput
 from gpuyard_lint.rules.rule import Resource, group_kind
@@ -22,9 +23,6 @@ KUSTOMIZATION = "kustomize.config.k8s.io/v1beta1/Kustomization"
 KUSTOMIZATION_KINDS = frozenset({group_kind(KUSTOMIZATION), "kustomize.config.k8s.io/Component"})
 FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
 """A Flux Kustomization, which deploys a folder and changes it: despite its name, not a kustomization."""
-ARGO_SOURCE = ".argocd-source"
-"""The prefix of Argo CD's overrides in the folder: `.argocd-source-NAME.yaml`."""
-OF_ARGO_SOURCE = "config:argocd-source"
 OPERATIONS = "config:json-patch"
 """A file of JSON Patch operations."""
 _UNREAD = ({"op": "unread", "path": "/spec"},)
@@ -48,11 +46,6 @@ class Kustomization:
 def is_kustomization(value: Any, file: str) -> bool:
     """Whether a file with this name is a kustomization without a kind."""
     return isinstance(value, Mapping) and file.rpartition("/")[2] in NAMES
-
-
-def is_argo_source(value: Any, file: str) -> bool:
-    """Whether a file with this name contains Argo CD's changes to its folder."""
-    return isinstance(value, Mapping) and posixpath.basename(file).startswith(ARGO_SOURCE)
 
 
 def kustomizations(reading: LintInput) -> dict[str, Kustomization]:
@@ -87,7 +80,7 @@ def _read(item: Item, of_files: Mapping[str, Sequence[Item]]) -> Kustomization:
         folders=there([*referenced, *values]),
         components=there(items(value, "components")),
         patch_files=there([*strategic, *(text(each, "path") for each in listed)]),
-        changes=tuple(kustomization_changes(value, item.place, patches, late)),
+        changes=tuple(kustomization_changes(value, patches, late)),
     )
 
 
@@ -113,20 +106,20 @@ def _strategic(item: Item, of_files: Mapping[str, Sequence[Item]]) -> Iterator[O
     """Patches of the older list: names of files, or inline text."""
     folder = posixpath.dirname(item.place.file)
     key = "patchesStrategicMerge"
-    for index, each in enumerate(items(item.resource.properties, key)):
+    for each in items(item.resource.properties, key):
         if _is_file(each):
             yield from _of_objects(of_files.get(_path(folder, each), ()), None)
         elif isinstance(each, str):
-            yield from inline_patches(item, (key, index), None)
+            yield from _inline_patches(each, None)
 
 
 def _patches(item: Item, key: str, of_files: Mapping[str, Sequence[Item]]) -> Iterator[ObjectPatch]:
     """Patches in separate files, and inline ones in the kustomization."""
     folder = posixpath.dirname(item.place.file)
-    for index, each in enumerate(items(item.resource.properties, key)):
+    for each in items(item.resource.properties, key):
         target = mapping(each, "target") or None
-        if text(each, "patch"):
-            yield from inline_patches(item, (key, index, "patch"), target)
+        if patch := text(each, "patch"):
+            yield from _inline_patches(patch, target)
         elif path := text(each, "path"):
             yield from _of_objects(of_files.get(_path(folder, path), ()), target)
 
@@ -134,10 +127,10 @@ def _patches(item: Item, key: str, of_files: Mapping[str, Sequence[Item]]) -> It
 def _of_objects(objects: Sequence[Item], target: Mapping[Any, Any] | None) -> Iterator[ObjectPatch]:
     for each in objects:
         if ":" not in each.resource.kind:
-            yield ObjectPatch(each.place, (), target, each.resource.properties)
+            yield ObjectPatch(target, each.resource.properties)
         elif each.resource.kind == OPERATIONS:
             done = tuple(each.resource.properties["operations"])
-            yield ObjectPatch(each.place, (), target or {}, operations=done)
+            yield ObjectPatch(target or {}, operations=done)
 
 
 def is_json_patch(value: Any) -> bool:
@@ -150,28 +143,19 @@ def json_patch_items(value: Any, place: FileLocation) -> Iterator[Item]:
     yield Item(Resource(OPERATIONS, place.file, {"operations": value}), place)
 
 
-def inline_patches(
-    item: Item, path: Path, target: Mapping[Any, Any] | None
-) -> Iterator[ObjectPatch]:
-    """Patches in a text at a path; after a template, the target of the patch is unknown."""
-    from gpuyard_core.errors import UsageError
-    from gpuyard_core.yaml_tree import parse_documents
-
-    written: Any = item.resource.properties
-    for step in path:
-        written = written[step]
+def _inline_patches(written: str, target: Mapping[Any, Any] | None) -> Iterator[ObjectPatch]:
+    """Patches in a text; after a template, the target of the patch is unknown."""
     try:
         documents = parse_documents(written.encode(), "a patch")
     except UsageError:
         if target is not None:
-            yield ObjectPatch(item.place, path, target, operations=_UNREAD)
+            yield ObjectPatch(target, operations=_UNREAD)
         return
     for document in documents:
-        place, value = item.place.nested_in(path, document), document.value
-        if is_json_patch(value):
-            yield ObjectPatch(place, (), target or {}, operations=tuple(value))
-        elif isinstance(value, Mapping):
-            yield ObjectPatch(place, (), target, value)
+        if is_json_patch(document.value):
+            yield ObjectPatch(target or {}, operations=tuple(document.value))
+        elif isinstance(document.value, Mapping):
+            yield ObjectPatch(target, document.value)
 
 
 def built_resource(resource: Resource, objects: tuple[Resource, ...]) -> Resource | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
 from gpuyard_core.catalogue.cluster.machine_gpus import contains_gpu_machine_name
-from gpuyard_lint.combined.scopes import CHART
+from gpuyard_lint.chart_dependencies import CHART
 from gpuyard_lint.items import Item, LintInput, SkippedFile
 from gpuyard_lint.read import read_rendered
 from gpuyard_lint.skipped_files import split_documents

@@ -5,37 +5,22 @@ are alternatives: each is checked with everything else there, never with the oth
 """
 
 import posixpath
-from collections import ChainMap, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard_core.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
-from gpuyard_core.yaml_tree import Document
-from gpuyard_lint.app_template.objects import APP_VALUES, ChartRelease, app_template_objects
 from gpuyard_lint.charts import keep_known_operator_values
-from gpuyard_lint.combined.change_index import ChangeIndex, apply_changes
-from gpuyard_lint.combined.changes import PatchedObject
-from gpuyard_lint.combined.kustomize import (
-    FLUX,
-    Kustomization,
-    kustomizations,
-)
-from gpuyard_lint.combined.kustomize import (
-    built_resource as kustomization_inputs,
-)
-from gpuyard_lint.combined.references import renamed_objects, update_references
+from gpuyard_lint.combined.change_index import ChangeIndex
+from gpuyard_lint.combined.kustomize import FLUX, Kustomization, built_resource, kustomizations
 from gpuyard_lint.combined.script_hints import apply_script_hints, values_with_overrides
-from gpuyard_lint.deployers.change_folders import overlay_folders
-from gpuyard_lint.embedded_values import with_embedded
-from gpuyard_lint.items import FileLocation, Item, LintInput
-from gpuyard_lint.layers.values_variants import merged_release_values
+from gpuyard_lint.items import Item, LintInput
 from gpuyard_lint.rules.rule import Resource
 
 CHART = "Chart.yaml"
 _TEMPLATES = "templates"
 _VALUES = ("values.yaml", "values.yml")
-_NOWHERE = FileLocation("", Document(None, {}))
 _ARGO = "argoproj.io/Application"
 OverlayChains = dict[str, list[Kustomization]]
 """By file: the kustomizations that include it, the inner one first."""
@@ -58,32 +43,7 @@ class _View:
     own: frozenset[str]
     """Values of charts with their own templates."""
     handed: Mapping[str, Any]
-    """By values file: the result with values from commands."""
-    laid: Mapping[str, tuple[Any, ...]]
-    """The same with values of releases that name it."""
-
-    def forms(self, file: str) -> tuple[Any, ...]:
-        """The results of the values in a file; none if it is used as written."""
-        return (self.handed[file],) if file in self.handed else self.laid.get(file, ())
-
-
-@dataclass(frozen=True, slots=True)
-class KustomizedObject:
-    """An object that a kustomization changes."""
-
-    item: Item
-    file: str
-    """The outermost kustomization that deploys it."""
-    changes: ChangeIndex
-    deployed: Resource
-    """As deployed, under its written name."""
-    is_kustomize_output: bool
-    """Whether kustomize itself built it."""
-
-    @property
-    def original(self) -> Resource:
-        """The initial state in the kustomization."""
-        return self.item.merged_resource or self.item.resource
+    """By values file: the result with values from commands and Terraform releases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +55,6 @@ class LintScope:
     """By alternative, the resources that are absent: with two values files, those of the other."""
     file: str = ""
     """The kustomization that it is, "" if it is none."""
-    kustomized: tuple[KustomizedObject, ...] = ()
     unapplied_changes_reason: str = ""
     """The reason why the changes of its kustomizations are not applied."""
 
@@ -112,19 +71,8 @@ def scopes(reading: LintInput) -> list[LintScope]:
     for name in patches:  # not an object of its own; complete objects inside it are deployed
         by_file[name] = [each for each in by_file.get(name, ()) if ":" in each.resource.kind]
     forms = apply_script_hints(reading.values_overlays, by_file)
-    view = _View(by_file, _own_values(reading.files), forms, reading.values_variants)
-    changed = overlay_folders(reading, of_folders)
-    for folder, overlay in changed.kustomizations:
-        chains = overlay_chains(folder, ChainMap({folder: overlay}, of_folders))
-        if folder not in of_folders:
-            chains.pop(overlay.file, None)
-        if folder in changed.covered:
-            listed |= set(chains)
-        built = _built_around(reading.kustomizations.get(folder, ()), overlay)
-        results.append(replace(_scope(chains, view, built), file=overlay.file))
+    view = _View(by_file, _own_values(reading.files), forms)
     for folder in overlay_roots(of_folders):
-        if folder in changed.covered:
-            continue
         chains = overlay_chains(folder, of_folders)
         listed |= set(chains)
         scope = _scope(chains, view, reading.kustomizations.get(folder, ()))
@@ -155,20 +103,6 @@ def _ends(folder: str) -> Iterator[str]:
     """Possible paths of the folder from an unknown root: `a/b/c`, `b/c` and `c`."""
     parts = folder.split("/")
     return ("/".join(parts[start:]) for start in range(len(parts)))
-
-
-def _built_around(built: tuple[Resource, ...], overlay: Kustomization) -> tuple[Resource, ...]:
-    """Objects built by kustomize, with the changes of their deployer; none if uncertain."""
-    changes = [change for change in overlay.changes if change.deployer_file]
-    if not all(change.is_certain for change in changes):
-        return ()
-    index = ChangeIndex(changes)
-    forms = ((each, apply_changes(each, index)) for each in built)
-    return tuple(
-        replace(each, properties=form.value, name=form.names[-1])
-        for each, form in forms
-        if form is not None
-    )
 
 
 def _own_values(files: Sequence[str]) -> frozenset[str]:
@@ -270,47 +204,22 @@ def _tree_of(folder: str, trees: frozenset[str]) -> str:
     return next((each for each in _above(folder) if each in trees), folder)
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    """Kustomizations that include files, the inner one first."""
-
-    file: str
-    """The outer one, "" if there is none."""
-    changes: ChangeIndex
-
-
-@dataclass(frozen=True, slots=True)
-class _There:
-    """One resource, and its deployed form."""
-
-    item: Item
-    chain: _Chain
-    form: PatchedObject
-    made: Resource | None = None
-    """The object as built by kustomize."""
-
-    @property
-    def changes(self) -> ChangeIndex:
-        return ChangeIndex(()) if self.item.is_described_by_values else self.chain.changes
-
-
 def _scope(chains: OverlayChains, view: _View, built: tuple[Resource, ...] = ()) -> LintScope:
-    results: list[_There] = []
+    pairs: list[tuple[Resource, Resource]] = []
     charts: dict[tuple[str, str], list[str]] = defaultdict(list)
     maybe: list[Resource] = []
-    indexed: dict[tuple[int, ...], _Chain] = {}
+    indexed: dict[tuple[int, ...], ChangeIndex] = {}
     lookups = 0
     for file, kustomized_by in chains.items():
         key = tuple(map(id, kustomized_by))
         if key not in indexed:
-            outer = kustomized_by[-1].file if kustomized_by else ""
-            changes = ChangeIndex(change for each in kustomized_by for change in each.changes)
-            indexed[key] = _Chain(outer, changes)
-        chain = indexed[key]
+            indexed[key] = ChangeIndex(change for each in kustomized_by for change in each.changes)
+        changes = indexed[key]
         for item in view.by_file.get(file, ()):
-            before = chain.changes.lookups
-            results += _deployed_forms(item, chain, view, built)
-            lookups += chain.changes.lookups - before
+            before = changes.lookups
+            deployed = _as_deployed(item, changes, view, built)
+            pairs += [] if deployed is None else [(item.resource, deployed)]
+            lookups += changes.lookups - before
             if lookups > MOST_LOOKUPS:
                 as_written: OverlayChains = {file: [] for file in chains}
                 return replace(
@@ -323,118 +232,32 @@ def _scope(chains: OverlayChains, view: _View, built: tuple[Resource, ...] = ())
     alternatives = list(_alternatives(sets, view.by_file))
     if maybe:  # each with the parts that a variable decides, and without
         alternatives = [each for one in alternatives or [()] for each in (one, (*one, *maybe))]
-    pairs = tuple(_named(results, known=bool(built)))
-    changed = zip(results, pairs, strict=True)
-    kustomized = (
-        _kustomized(each, as_deployed, known=bool(built)) for each, (_, as_deployed) in changed
+    return LintScope(tuple(pairs), tuple(alternatives))
+
+
+def _as_deployed(
+    item: Item, changes: ChangeIndex, view: _View, built: tuple[Resource, ...]
+) -> Resource | None:
+    """One resource as deployed; None if a kustomization deletes it.
+
+    Values as commands and Terraform pass them to Helm; of a custom chart, those that its templates use.
+    """
+    output = built_resource(item.resource, built) if built else None
+    if output is not None:
+        return replace(item.resource, properties=output.properties, name=output.name)
+    written, file, prefix = (
+        item.merged_resource or item.resource,
+        item.place.file,
+        item.place.prefix,
     )
-    return LintScope(
-        pairs, tuple(alternatives), kustomized=tuple(each for each in kustomized if each)
-    )
-
-
-def _named(results: Sequence[_There], *, known: bool) -> Iterator[tuple[Resource, Resource]]:
-    """Deployed under the new name, with renamed references; objects built by kustomize already are."""
-    renamed = {} if known else renamed_objects(each.form for each in results)
-    for each in results:
-        value = update_references(each.form.value, renamed) if renamed else each.form.value
-        written = each.item.resource
-        if value is written.properties:
-            yield written, written
-        else:
-            yield written, replace(written, properties=value, name=each.form.names[-1])
-
-
-def _kustomized(each: _There, as_deployed: Resource, *, known: bool) -> KustomizedObject | None:
-    """An object that its kustomizations change; of built objects, those that certainly are the same."""
-    written = each.item.resource
-    if not each.chain.file or ":" in written.kind or as_deployed.properties == written.properties:
-        return None
-    start = each.item.merged_resource or written
-    if known:
-        form = apply_changes(start, each.changes) if each.made else None
-        if form is None or each.made is None or form.names[-1] != each.made.name:
-            return None
-    as_deployed = replace(as_deployed, name=written.name)
-    return KustomizedObject(each.item, each.chain.file, each.changes, as_deployed, known)
-
-
-def _deployed_forms(
-    item: Item, chain: _Chain, view: _View, built: tuple[Resource, ...]
-) -> list[_There]:
-    """One resource as deployed, values for each release that uses them; none if it is not deployed."""
-    if item.is_described_by_values:
-        return _described_there(item, chain, view)
-    built_resource = kustomization_inputs(item.resource, built) if built else None
-    if built_resource is not None:
-        form = PatchedObject(built_resource.properties, (item.resource.name, built_resource.name))
-        return [_There(item, chain, form, built_resource)]
-    written = item.merged_resource or item.resource
-    if ":" in written.kind:
-        forms = _values_there(item, written, chain.changes, view)
-        return [_There(item, chain, PatchedObject(each.properties, (each.name,))) for each in forms]
-    changed = apply_changes(written, chain.changes)
-    return [_There(item, chain, changed)] if changed is not None else []
-
-
-def _described_there(item: Item, chain: _Chain, view: _View) -> list[_There]:
-    """The objects that values describe, in each of these forms."""
-    if item.place.file in view.own and not item.place.prefix:
-        return []  # its own templates may change the values first
-    described = [each for each in _described(item, chain, view) if each is not None]
-    return [_There(item, chain, PatchedObject(each.properties, (each.name,))) for each in described]
-
-
-def _described(item: Item, chain: _Chain, view: _View) -> Iterator[Resource | None]:
-    """The objects that values describe after patches to their release or overrides."""
-    release = item.release
-    if release is not None:
-        form = apply_changes(release, chain.changes)
-        if form is not None and form.value is release.properties:
-            yield item.resource
-        elif form is not None:
-            yield _same_in(
-                with_embedded(Item(replace(release, properties=form.value), _NOWHERE)), item
-            )
-        return
-    forms = view.forms(item.place.file)
-    if not forms:
-        yield item.resource
-    for each in forms:
-        empty = Resource(APP_VALUES, APP_VALUES, {})
-        values = values_with_overrides(empty, item.place.prefix, each)
-        yield _same_in(app_template_objects(Item(values, _NOWHERE), ChartRelease()), item)
-
-
-def _same_in(described: Iterator[Item], item: Item) -> Resource | None:
-    """The object from the same part of the values."""
-    return next((each.resource for each in described if _is_same(each, item)), None)
-
-
-def _is_same(one: Item, other: Item) -> bool:
-    """Whether one part of the values describes both."""
-    parts, other_parts = one.place.values_paths, other.place.values_paths
-    return parts is not None and other_parts is not None and parts[()] == other_parts[()]
-
-
-def _values_there(
-    item: Item, written: Resource, changes: ChangeIndex, view: _View
-) -> Iterator[Resource]:
-    """Values as commands and releases pass them to Helm; of a custom chart, those that its templates use."""
-    file, prefix = item.place.file, item.place.prefix
-    if item.part is not None:
-        release = apply_changes(item.part.release, changes)
-        if release is not None and release.value is not item.part.release.properties:
-            now = replace(item.part.release, properties=release.value)
-            deployed_values = merged_release_values(replace(item.part, release=now), file)
-            written = (
-                written if deployed_values is None else replace(written, properties=deployed_values)
-            )
-        yield written
-        return
-    for form in view.forms(file) or (None,):
-        value = written if form is None else values_with_overrides(written, prefix, form)
-        yield keep_known_operator_values(value) if file in view.own and not prefix else value
+    if ":" not in written.kind:
+        changed = changes.applied(written)
+        if changed is None or changed.value is item.resource.properties:
+            return None if changed is None else item.resource
+        return replace(item.resource, properties=changed.value, name=changed.names[-1])
+    if file in view.handed:
+        written = values_with_overrides(written, prefix, view.handed[file])
+    return keep_known_operator_values(written) if file in view.own and not prefix else written
 
 
 def _alternatives(

@@ -1,4 +1,4 @@
-"""Values and charts that commands next to the files pass to helm: the chart of a file, and its overrides.
+"""Values and charts that commands in scripts pass to helm: the chart of a file, and its overrides.
 
 Such a command excuses and identifies, and never causes a finding: a finding must hold for the file as
 written and as passed. Files outside the input, and commands in examples, change nothing.
@@ -14,20 +14,13 @@ from gpuyard_core.findings import Path
 from gpuyard_core.manifests.fields import UNKNOWN, PartlyKnown, UnknownValue
 from gpuyard_lint.charts import chart_name_in
 from gpuyard_lint.items import Item, ValuesOverlay
-from gpuyard_lint.languages.commands import AppliedRelease, HelmCommand
+from gpuyard_lint.languages.commands import HelmCommand
 from gpuyard_lint.languages.hcl_values import UNKNOWN_PART, merge_overlays
-from gpuyard_lint.languages.image_overrides import ScriptedImages
-from gpuyard_lint.languages.node_label_hints import NodeLabelHints
-from gpuyard_lint.languages.script_text import is_documentation
 from gpuyard_lint.rules.rule import Resource
-from gpuyard_lint.rules.subjects.installed_versions import COMMAND, IMAGES, NEWEST
-from gpuyard_lint.rules.subjects.pools import NODE_LABELS
+from gpuyard_lint.rules.subjects.installed_versions import COMMAND, NEWEST
 
 _CHART = "Chart.yaml"
 _PACKED = re.compile(r"(.+?)-(v?\d+\.\d+.*)\.tgz")
-_VERSION = re.compile(rb"^version:[ \t]*[\"']?v?([\w.+-]+)", re.MULTILINE)
-_URL = "://"
-
 _SIGN = "${SET_BY_A_COMMAND}"
 
 
@@ -43,62 +36,43 @@ class ScriptHints:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryFiles:
-    """The files of a repository that a script may name."""
+    """The files that a script may name."""
 
     names: Collection[str]
-    root: str
-    """The linted path: scripts start there, or in their own folder."""
+    roots: Sequence[str]
+    """The linted folders: scripts start there, or in their own folder."""
     bytes_of: Callable[[str], bytes]
 
-    def file(self, named: str, script: str, folder: str) -> str | None:
-        """A file by the path in a command; None if it is not in the input, or if that depends."""
-        for each in self._candidates(named, script, folder):
-            if each in self.names:
-                return each
-        return None
+    def file(self, named: str, script: str) -> str | None:
+        """A file by the path in a command; None if it is not in the input."""
+        return next((each for each in self._candidates(named, script) if each in self.names), None)
 
-    def chart(self, named: str, script: str, folder: str) -> str | None:
+    def chart(self, named: str, script: str) -> str | None:
         """The folder of a chart in the input."""
-        result = self.file(f"{named.rstrip('/')}/{_CHART}", script, folder)
+        result = self.file(f"{named.rstrip('/')}/{_CHART}", script)
         return None if result is None else posixpath.dirname(result)
 
     def name_of(self, chart: str) -> str:
         """The name in the Chart.yaml of a folder."""
         return chart_name_in(self.bytes_of(posixpath.join(chart, _CHART)))
 
-    def copy_of(self, name: str, version: object, script: str) -> str | None:
-        """A copy of a chart next to a script, with the exact version that its command takes from elsewhere."""
+    def _candidates(self, named: str, script: str) -> Iterator[str]:
         own = posixpath.dirname(script)
-        for folder in (_joined(own, name), _joined(own, "charts", name)):
-            if isinstance(version, str) and _joined(folder, _CHART) in self.names:
-                match = _VERSION.search(self.bytes_of(_joined(folder, _CHART)))
-                if match and match[1].decode() == version.removeprefix("v"):
-                    return folder
-        return None
-
-    def _candidates(self, named: str, script: str, folder: str) -> Iterator[str]:
-        own = posixpath.dirname(script)
+        above = [root for root in self.roots if not root or script.startswith(f"{root}/")]
+        root = max(above, key=len, default=own)
         if named.startswith(f"{UNKNOWN_PART}/") and named.count(UNKNOWN_PART) == 1:
             rest = named[len(UNKNOWN_PART) :].lstrip("/")
-            yield from (_joined(each, rest) for each in self._upwards(own))
-            return
-        if not named or UNKNOWN_PART in named or _URL in named or named.startswith(("/", "~", "-")):
-            return
-        below_root = folder.partition("/")[2] if folder.startswith(UNKNOWN_PART) else folder
-        if UNKNOWN_PART not in below_root and not below_root.startswith("/"):
-            yield from (_joined(each, below_root, named) for each in (own, self.root) if below_root)
-        yield _joined(own, named)
-        # in a document, a bare name is a file next to it
-        if "/" in named or not is_documentation(script):
-            yield _joined(self.root, named)
+            yield from (_joined(each, rest) for each in _upwards(own, root))
+        elif named and UNKNOWN_PART not in named and not named.startswith(("/", "~", "-")):
+            yield from (_joined(own, named), _joined(root, named))
 
-    def _upwards(self, folder: str) -> Iterator[str]:
-        """A folder and its parents, up to the linted path."""
-        while True:
-            yield folder
-            if folder in {self.root, "", "/"}:
-                return
-            folder = posixpath.dirname(folder)
+
+def _upwards(folder: str, root: str) -> Iterator[str]:
+    """A folder and its parents, up to the linted path."""
+    while folder not in {root, "", "/"}:
+        yield folder
+        folder = posixpath.dirname(folder)
+    yield folder
 
 
 def _joined(*parts: str) -> str:
@@ -107,8 +81,7 @@ def _joined(*parts: str) -> str:
 
 
 def script_hints(
-    scripts: Mapping[str, Sequence[HelmCommand | AppliedRelease | ScriptedImages | NodeLabelHints]],
-    view_of: Callable[[str], RepositoryFiles],
+    scripts: Mapping[str, Sequence[HelmCommand]], view: RepositoryFiles
 ) -> ScriptHints:
     """The content of the commands of scripts, by their names."""
     installs: dict[tuple[str, str], Resource] = {}
@@ -116,30 +89,16 @@ def script_hints(
     charts: dict[str, set[str]] = {}
     for script, commands in scripts.items():
         for each in commands:
-            if isinstance(each, ScriptedImages):
-                resource = _images(each, script)
-            elif isinstance(each, NodeLabelHints):
-                resource = Resource(NODE_LABELS, script, {"names": list(each.names)})
-            elif isinstance(each, AppliedRelease):
-                resource = _installed(each.program, each.version)
-            else:
-                program = _of_helm(each, script, view_of(script), values, charts)
-                own = bool(each.sets or each.values)
-                resource = _installed(program, each.version or NEWEST, own=own)
-            if resource.name:
-                installs[resource.name, str(resource.properties)] = resource
+            program = _of_helm(each, script, view, values, charts)
+            if program:
+                properties = {
+                    "program": program,
+                    "version": each.version or NEWEST,
+                    "values": bool(each.sets or each.values),
+                }
+                installs[program, str(properties)] = Resource(COMMAND, program, properties)
     sure = {file: min(names) for file, names in charts.items() if len(names) == 1}
     return ScriptHints(tuple(installs.values()), tuple(values), sure)
-
-
-def _installed(program: str, version: str | UnknownValue, *, own: bool = False) -> Resource:
-    """The chart that a command installs, with its own values or without."""
-    return Resource(COMMAND, program, {"program": program, "version": version, "values": own})
-
-
-def _images(overrides: ScriptedImages, script: str) -> Resource:
-    pairs = [list(pair) for pair in overrides.image_targets]
-    return Resource(IMAGES, script, {"names": list(overrides.names), "containers": pairs})
 
 
 def _of_helm(
@@ -150,15 +109,12 @@ def _of_helm(
     charts: dict[str, set[str]],
 ) -> str:
     """Records the values of one command by file; the name of its chart, "" if unknown."""
-    resolved = [view.file(each, script, command.folder) for each in command.values]
-    files = [each for each in resolved if each is not None]
-    folder = view.chart(command.chart, script, command.folder) if command.chart else None
+    files = [file for each in command.values if (file := view.file(each, script)) is not None]
+    folder = view.chart(command.chart, script) if command.chart else None
     name = view.name_of(folder) if folder is not None else _name(command.chart)
     if name:
         for each in files:
             charts.setdefault(each, set()).add(name)
-    if folder is None and name:
-        folder = view.copy_of(name, command.version, script)
     own = [] if folder is None else [posixpath.join(folder, "values.yaml")]
     values.append(ValuesOverlay((*own, *files), command.sets))
     return name

@@ -1,11 +1,12 @@
-"""Installs by the commands of a script: charts with helm, GitHub releases with kubectl. Nothing is run.
+"""Charts that the commands of a shell script or a Makefile install with helm. Nothing is run.
 
-For `helm install|upgrade|template`: the chart, its version, the values files and `--set`; for
-`kubectl apply -f https://github.com/…/releases/download/v1/…` and `…?ref=v1`: the program and version.
+For `helm install|upgrade|template`: the chart, its version, the values files and `--set`. A backslash
+continues a line; a word with a variable, a substitution or a placeholder is unknown.
 """
 
 import posixpath
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,20 +14,18 @@ from typing import Any
 from gpuyard_core.manifests.fields import UNKNOWN, UnknownValue
 from gpuyard_lint.languages.hcl_values import UNKNOWN_PART
 from gpuyard_lint.languages.helm_sets import nested_value, parse_set_option, steps_of
-from gpuyard_lint.languages.script_text import kind_of, read_script
-from gpuyard_lint.rules.subjects.installed_versions import REMOTE
 
 MOST_BYTES = 256 * 1024
 """Larger files are generated."""
-MOST_COMMANDS, _MOST_LINES = 200, 1000
-_MOST_OF_URL = 2000
-_MOVES = re.compile(r"(?:^|[;&(@>$%-])\s*(?:cd|pushd)\s")
-_HELM = frozenset({"helm", "helm3", "helm.exe"})
-_APPLIES = frozenset({"kubectl", "oc", "k", "kustomize"})
-_APPLYING = re.compile(r"\b(?:kubectl|kustomize|oc|k)\b")
+MOST_COMMANDS, _LONGEST_LINE, _MOST_NESTED = 200, 16 * 1024, 3
+_HELM = frozenset({"helm", "helm3"})
 _INSTALLS = frozenset({"install", "upgrade", "template"})
-_SCRIPTS = (".sh", ".bash", ".env", ".envrc", ".conf")
-_SAID_ONLY = frozenset({"echo", "printf", "print", "log", "info", "die", "warn", "cat"})
+_SCRIPTS = (".sh", ".bash", ".mk", "Makefile")
+_CONTINUED = re.compile(r"\\\r?(?:\n|\Z)")
+_EXPANDED = re.compile(
+    r"\$?\$\([^()]*\)|`[^`]*`|\$?\$\{[^{}]*\}|\$?\$(?:[A-Za-z_]\w*|[\d@*#?!])|\{\{[^{}]*\}\}|<[A-Za-z][\w. -]*>"
+)
+_SEPARATORS = frozenset(";&|()<>")
 _LETTERS: Mapping[str, str] = {
     "f": "values",
     "n": "namespace",
@@ -44,7 +43,6 @@ _TAKES = frozenset(
         *("kube-version", "kube-context", "kubeconfig", "kube-apiserver", "kube-token"),
         *("kube-as-user", "kube-as-group", "kube-ca-file", "kube-tls-server-name"),
         *("registry-config", "repository-cache", "repository-config", "burst-limit", "qps"),
-        *("tiller-namespace", "set-default"),
     }
 )
 """Options with a value in the next word."""
@@ -60,104 +58,54 @@ class HelmCommand:
     values: tuple[str, ...]
     sets: tuple[Any, ...]
     """In order, the overrides of the values."""
-    folder: str = ""
-    """The working directory, relative to the script's."""
-
-
-@dataclass(frozen=True, slots=True)
-class AppliedRelease:
-    """A published release of a program that is applied unchanged."""
-
-    program: str
-    version: str | UnknownValue
 
 
 def is_script(name: str) -> bool:
     """Whether a file name is one in which commands are searched."""
-    bare = posixpath.basename(name)
-    named = bare.startswith(("Dockerfile", "helmfile.yaml.")) or bare.endswith(_SCRIPTS)
-    return named or kind_of(name) != "shell"
+    return name.endswith(_SCRIPTS)
 
 
-def helm_commands(data: bytes, file: str) -> list[HelmCommand | AppliedRelease]:
-    """Every installing command of a file, in order."""
-    if len(data) > MOST_BYTES or not _mentions_install(data):
+def helm_commands(data: bytes) -> list[HelmCommand]:
+    """Every installing command of a script, in order."""
+    if len(data) > MOST_BYTES or b"helm" not in data:
         return []
-    text = read_script(data.decode(errors="replace"), file)
-    results: list[HelmCommand | AppliedRelease] = []
-    folder, inside, looked_at = "", 0, 0
-    for scope, line in text.scoped_lines:
-        if scope != inside:  # a function can be called from any place
-            folder, inside = "", scope
-        if not _is_one(line):
-            continue
-        looked_at += 1
-        for words in text.commands(scope, line):
-            folder = _moved(folder, words)
-            results += _install_commands(words, folder)
-        if len(results) >= MOST_COMMANDS or looked_at >= _MOST_LINES:
-            break
+    text = _CONTINUED.sub(" ", data.decode(errors="replace"))
+    lines = (line for line in text.splitlines() if "helm" in line and len(line) <= _LONGEST_LINE)
+    results = [command for line in lines for command in _commands(line)]
     return results[:MOST_COMMANDS]
 
 
-def _mentions_install(data: bytes) -> bool:
-    if b"helm" in data and any(each.encode() in data for each in _INSTALLS):
-        return True
-    return b"github.com/" in data and any(each in data for each in (b"/download/", b"?ref="))
-
-
-def _is_one(line: str) -> bool:
-    if "helm" in line and any(each in line for each in _INSTALLS):
-        return True
-    if "github.com/" in line and _APPLYING.search(line):
-        return True
-    return ("cd" in line or "pushd" in line) and _MOVES.search(line) is not None
-
-
-def _moved(folder: str, words: list[str]) -> str:
-    if words[0] not in {"cd", "pushd"} or len(words) < len(("cd", "folder")):
-        return folder
-    to = words[1].removesuffix("/")
-    return to if UNKNOWN_PART in to else posixpath.normpath(posixpath.join(folder, to))
-
-
-def _install_commands(words: list[str], folder: str) -> Iterator[HelmCommand | AppliedRelease]:
-    if words[0] in _SAID_ONLY or words[0].startswith("#"):
+def _commands(line: str) -> Iterator[HelmCommand]:
+    """The commands of a line; none of a line with an open quote."""
+    written = line.lstrip(" \t@+-").replace("$HOME", "~")
+    for _ in range(_MOST_NESTED):
+        written = _EXPANDED.sub(UNKNOWN_PART, written)
+    reader = shlex.shlex(written, posix=True, punctuation_chars=True)
+    reader.whitespace_split = True
+    command: list[str] = []
+    try:
+        for word in (*reader, ";"):
+            if set(word) <= _SEPARATORS:
+                yield from _helm(command)
+                command = []
+            else:
+                command.append(word)
+    except ValueError:
         return
-    for index, word in enumerate(words):
-        name = posixpath.basename(word)
-        if name in _HELM:
-            if command := _helm(words[index + 1 :], folder):
-                yield command
-            return
-        if name in _APPLIES:
-            yield from _applied(words[index + 1 :])
-            return
 
 
-def _applied(words: list[str]) -> Iterator[AppliedRelease]:
-    if not {"apply", "create", "build", "replace"} & set(words):
+def _helm(words: list[str]) -> Iterator[HelmCommand]:
+    start = next((i for i, word in enumerate(words) if posixpath.basename(word) in _HELM), None)
+    options, plain = _options(words[start + 1 :]) if start is not None else ([], [])
+    if not plain or plain[0] not in _INSTALLS or words[0] == "echo":
         return
-    for word in words:
-        if len(word) <= _MOST_OF_URL and (match := REMOTE.search(word)):
-            version = match[2]
-            yield AppliedRelease(match[1], UNKNOWN if UNKNOWN_PART in version else version)
-
-
-def _helm(words: list[str], folder: str) -> HelmCommand | None:
-    options, plain = _options(words)
-    if not plain or plain[0] not in _INSTALLS:
-        return None
     versions = [value for name, value in options if name == "version"]
     version: str | UnknownValue | None = versions[-1] if versions else None
-    if versions and UNKNOWN_PART in versions[-1]:
-        version = UNKNOWN
-    return HelmCommand(
+    yield HelmCommand(
         _chart(plain[0], plain[1:], {name for name, _ in options}),
-        version,
+        UNKNOWN if versions and UNKNOWN_PART in versions[-1] else version,
         tuple(file for name, value in options if name == "values" for file in value.split(",")),
         tuple(each for name, value in options for each in _set(name, value)),
-        folder,
     )
 
 

@@ -34,7 +34,6 @@ from gpuyard_lint.languages.helm_sets import (
 )
 from gpuyard_lint.languages.terraform_calls import calls_external_cluster_module
 from gpuyard_lint.languages.terraform_objects import OBJECTS, kubernetes_object, object_location
-from gpuyard_lint.languages.terraform_pins import PINS, provider_before
 from gpuyard_lint.rules.rule import UNKNOWN, Resource
 from gpuyard_lint.terraform import (
     KINDS,
@@ -70,9 +69,6 @@ CLOUD_DEFAULTED_FIELDS: Mapping[str, tuple[str, ...]] = {
 """Fields for which the cloud selects a value if unset: unknown in a plan too."""
 CLUSTER_ATTRIBUTES = ("workload_metadata_config", "resource_labels")
 """Fields of GKE nodes that default to those of their cluster."""
-_EKS, _ACCESS = "aws_eks_cluster", "access_config"
-_ACCESS_SINCE = (5, 33)
-"""The first AWS provider with access entries; with earlier ones the cloud decides."""
 _ABOUT_GPUS = re.compile(
     rb"nvidia|gpu(?!\$)|dcgm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
 )
@@ -107,8 +103,6 @@ class _Folder:
     """Types to check: a folder that does not mention GPUs is not checked."""
     more_tags: bool
     """Whether a provider may add tags: its own, or a caller's."""
-    without_access: bool
-    """Whether the pinned AWS provider has no access entries."""
     opening: Module
     """The same, with resources in files that it names."""
 
@@ -189,8 +183,7 @@ def _folder(
     opening = Module(
         local, variables, folder=posixpath.dirname(min(files, default="")), text_of=text_of
     )
-    old = provider_before(blocks, module, "aws", _ACCESS_SINCE)
-    return _Folder(module, _types(files.values()), adds or not root, old, opening)
+    return _Folder(module, _types(files.values()), adds or not root, opening)
 
 
 def _values_overlays(items: Iterable[Item]) -> Iterator[ValuesOverlay]:
@@ -204,7 +197,7 @@ def _values_overlays(items: Iterable[Item]) -> Iterator[ValuesOverlay]:
 
 def _is_beside(data: bytes) -> bool:
     """Whether a file may affect the resources of others."""
-    return bool(_LOCALS.search(data) or PINS.search(data))
+    return bool(_LOCALS.search(data))
 
 
 def _speaks_of_gpus(data: bytes) -> bool:
@@ -286,8 +279,6 @@ def _resource(file: str, block: HclBlock, folder: _Folder, into: Places) -> Iter
         values[role] = _one_role(block.attributes[role].value) or values.get(role)
     for missing in CLOUD_DEFAULTED_FIELDS.get(kind, ()):
         values.setdefault(missing, UNKNOWN)
-    if kind == _EKS and folder.without_access:
-        values.setdefault(_ACCESS, UNKNOWN)
     nodes = values.get("node_config") if kind == _NODE_POOL else None
     for each in nodes if isinstance(nodes, list) else ():
         for missing in CLUSTER_ATTRIBUTES if isinstance(each, dict) else ():

@@ -81,9 +81,9 @@ def test_a_tag_that_a_script_sets_is_no_moving_one(installed):
     assert installed(script) == ({"image": SIGN}, [])
 
 
-def test_a_pipeline_and_a_file_of_values_do_the_same(installed):
+def test_a_makefile_and_a_file_of_values_do_the_same(installed):
     files = {
-        ".github/workflows/cd.yml": "jobs:\n  a:\n    steps:\n      - run: helm upgrade a ./c -f prod.yaml\n",
+        "Makefile": "deploy:\n\t@helm upgrade a ./c -f prod.yaml\n",
         "prod.yaml": "image: m:1.2.3\n",
     }
     assert installed(files) == ({"image": "m:1.2.3"}, [])
@@ -91,7 +91,7 @@ def test_a_pipeline_and_a_file_of_values_do_the_same(installed):
 
 def test_of_several_ways_only_what_they_share_is_known(installed):
     files = {
-        "README.md": "```\nhelm install a ./c\nhelm install b ./c --set image=m:1.2.3,x=1\n```\n",
+        "up.sh": "helm install a ./c\nhelm install b ./c --set image=m:1.2.3,x=1\n",
     }
     assert installed(files) == ({"image": SIGN, "x": SIGN}, [])
 

@@ -7,12 +7,9 @@ import pytest
 from gpuyard_lint.cli.files import read_all
 from gpuyard_lint.combined import changes
 from gpuyard_lint.combined.rendered import UnreadChart, rendered_items
-from gpuyard_lint.languages.script_text import LONGEST_LINE
-from gpuyard_lint.layers import sets
 from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.subjects.promql import read_promql
-from gpuyard_lint.unused import referenced_files
 from kit.every import every
 
 POD = """apiVersion: v1
@@ -47,21 +44,17 @@ def grows_with_its_length(work):
         ("x.yaml", "a: [1\nnvidia.com/gpu: 1\n", "{{"),
         ("x.yaml", "a: [1\nnvidia.com/gpu: 1\n", "{"),
         ("x.yaml", "a: [1\nnvidia.com/gpu: 1\n", "{{a}"),
-        ("x.yaml", POD.strip() + " # ", "cdi "),
-        ("x.yaml", POD.strip() + " # ", "latest "),
         ("x.yaml", POD.strip() + " # gpuyard: ignore A because a", " "),
         ("x.yaml", POD.strip() + " # gpuyard: ignore A", " "),
         ("m.tf", GROUP, "\n"),
         ("m.tf", "# ", "cdi "),
-        ("up.sh", "kubectl set image deployment/a a=b:1\n", "\n"),
-        ("up.sh", "kubectl set image deployment/a ", "labels = merge("),
+        ("up.sh", "helm install a b/c ", "--set a=b "),
+        ("up.sh", "helm install a b/c\n", "$("),
         (
             "kustomization.yaml",
             "resources: [x.yaml]\nimages: [{name: a, newTag: b}]\nbases:\n  - ",
             "a/",
         ),
-        ("README.md", "kubectl apply -k apps/x ", "/"),
-        ("helmfile.yaml", "releases:\n  - name: a\n    chart: ", "{{"),
         (
             "Pulumi.yaml",
             "name: l\nruntime: yaml\nresources: {a: {type: aws:eks:NodeGroup}}\nx: '",
@@ -124,22 +117,6 @@ def test_a_pattern_says_nothing_on_the_terminal(recwarn):
     assert not list(recwarn)
 
 
-def test_a_command_that_goes_on_for_long_is_no_reason_to_wait(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "deploy").mkdir()
-    (tmp_path / "deploy" / "pod.yaml").write_text(POD, encoding="utf-8")
-    (tmp_path / "deploy" / "kustomization.yaml").write_text("resources: []\n", encoding="utf-8")
-
-    def work(size):
-        line = "kubectl apply " * (size // 14) + "\n"
-        (tmp_path / "up.sh").write_text(
-            f"kubectl apply -f other/pod.yaml\n{line}", encoding="utf-8"
-        )
-        read_all(["."])
-
-    grows_with_its_length(work)
-
-
 def test_a_patch_for_such_a_pattern_changes_nothing_for_sure(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     patch = '{op: replace, path: /spec/containers/0/image, value: "m:1.2.3"}'
@@ -148,18 +125,3 @@ def test_a_patch_for_such_a_pattern_changes_nothing_for_sure(tmp_path, monkeypat
         (tmp_path / "kustomization.yaml").write_text(target, encoding="utf-8")
         (tmp_path / "pod.yaml").write_text(POD, encoding="utf-8")
         assert [hit.rule.id for hit in build_report(read_all(["."])[0], RULES).hits] == hits
-
-
-def test_a_long_line_names_no_folder():
-    short = "kubectl apply -k a"
-    assert list(
-        referenced_files._lines(f"{short}\nkubectl apply {'x' * LONGEST_LINE}\n", "up.sh")
-    ) == [short]
-
-
-def test_a_path_of_many_words_fits_no_file():
-    words = "".join(f"{{{{w{number}}}}}" for number in range(9))
-    assert list(sets._fitting(f"a/{words}.yaml", ["a/" + "b" * 200])) == []
-    assert list(sets._fitting("a/{{x}}-{{y}}/{{z}}.yaml", ["a/b-c/d.yaml"])) == [
-        {"x": "b", "y": "c", "z": "d"}
-    ]

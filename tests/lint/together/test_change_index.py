@@ -1,6 +1,8 @@
 """Changes of kustomizations are found by what they select: each object is compared with few of them."""
 
 from gpuyard_lint.combined import scopes as together
+from gpuyard_lint.combined.change_index import ChangeIndex
+from gpuyard_lint.combined.kustomize import kustomizations
 from gpuyard_lint.combined.scopes import TOO_MANY_CHANGES, scopes
 from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
@@ -25,11 +27,14 @@ def read_pods(changes, *names):
 
 def deployed(changes, *names):
     """What becomes of Pods of these names, and how many comparisons that takes."""
-    found = scopes(read_pods(changes, *names))
-    (scope,) = [scope for scope in found if scope.file]
+    given = read_pods(changes, *names)
+    (scope,) = [scope for scope in scopes(given) if scope.file]
     made = [there.properties for _, there in scope.resources if there.kind == "v1/Pod"]
-    lookups = {id(each.changes): each.changes.lookups for each in scope.kustomized}
-    return made, sum(lookups.values())
+    (kustomization,) = kustomizations(given).values()
+    index = ChangeIndex(kustomization.changes)
+    for item in given.items:
+        index.applied(item.resource)
+    return made, index.lookups
 
 
 def labels(pods):
@@ -132,18 +137,3 @@ def test_what_takes_too_many_comparisons_is_listed_as_not_read(monkeypatch):
     ]
     assert bounded.hits == whole.hits
     assert len(whole.hits) == MANY
-
-
-def test_a_patch_that_changes_nothing_is_not_the_place_of_a_finding():
-    patches = (
-        "[{op: add, path: /spec/containers/0/resources/limits, value: {nvidia.com/gpu: 1.5}}]",
-        "[{op: test, path: /kind, value: Pod}]",
-    )
-    listed = "".join(f"  - {{target: {{kind: Pod}}, patch: '{patch}'}}\n" for patch in patches)
-    files = {
-        "kustomization.yaml": f"resources: [pod.yaml]\npatches:\n{listed}",
-        "pod.yaml": POD.replace("1.5", "1"),
-    }
-    rules = [rule for rule in RULES if rule.id == "GPU-POD-04"]
-    (hit,) = build_report(reading(files), rules).hits
-    assert (hit.file, hit.line) == ("kustomization.yaml", 3)

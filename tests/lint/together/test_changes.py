@@ -8,7 +8,6 @@ from datetime import date
 from gpuyard_lint.combined.scopes import scopes
 from gpuyard_lint.report import HitState, build_report
 from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.rule import UNKNOWN
 from gpuyard_lint.rules.run import Exemption, RuleConfiguration
 from kit.cases.reading import reading
 from kit.every import every
@@ -76,37 +75,13 @@ def pod(deployment):
     return deployment.properties["spec"]["template"]["spec"]
 
 
-def test_a_prefix_renames_objects_and_what_refers_to_them():
+def test_a_prefix_renames_objects():
     found = made("namePrefix: x-\nnameSuffix: -y\nnamespace: t\n")
     names = {name: there.name for name, there in found.items() if name and name != there.name}
     assert names == {n: f"x-{n}-y" for n in names}
     assert {"d", "r", "c", "s", "sa", "p", "pc", "cj", "cr", "svc"} <= set(names)
     assert "ns" not in names
     assert found["d"].properties["metadata"]["name"] == "x-d-y"
-    spec = pod(found["d"])
-    assert [spec["serviceAccountName"], spec["priorityClassName"]] == ["x-sa-y", "x-pc-y"]
-    assert spec["containers"][0]["envFrom"] == [{"secretRef": {"name": "x-s-y"}}, {}]
-    assert spec["volumes"] == [
-        {"name": "v", "persistentVolumeClaim": {"claimName": "x-p-y"}},
-        {"name": "w", "configMap": {"name": "x-c-y"}},
-        {"name": "x", "configMap": {"name": "elsewhere"}},
-    ]
-    binding = found["b"].properties
-    assert binding["roleRef"]["name"] == "x-cr-y"
-    assert [each["name"] for each in binding["subjects"]] == ["x-sa-y", "sa"]
-
-
-def test_a_kind_of_somebodys_own_refers_to_the_name_as_it_is_written():
-    head = made("namePrefix: x-\n")["r"].properties["spec"]["headGroupSpec"]
-    assert head["template"]["spec"]["volumes"] == [{"configMap": {"name": "c"}}]
-
-
-def test_what_may_be_one_of_two_objects_is_unknown():
-    files = {"base/kustomization.yaml": "resources: [c.yaml]\nnamePrefix: x-\n"}
-    files["base/c.yaml"] = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n"
-    found = made("", files | {"kustomization.yaml": "resources: [o.yaml, base]\n"})
-    assert pod(found["d"])["volumes"][1]["configMap"]["name"] is UNKNOWN
-    assert pod(found["d"])["volumes"][2]["configMap"]["name"] == "elsewhere"
 
 
 @every("key", ["configurations: [c.yaml]", "transformers: [c.yaml]", "crds: [c.json]"])
@@ -120,13 +95,6 @@ def test_an_object_without_a_name_gets_none():
         {"o.yaml": "{apiVersion: v1, kind: Pod, metadata: {generateName: g-}}\n"},
     )
     assert found["(no name)"].name == "(no name)"
-
-
-def test_a_binding_without_subjects_binds_nobody():
-    binding = "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: b}}\n"
-    assert (
-        made("namePrefix: x-\n", {"o.yaml": binding})["b"].properties["metadata"]["name"] == "x-b"
-    )
 
 
 @every(

@@ -404,8 +404,7 @@ def test_a_rule_that_could_not_end_over_all_is_still_held_within_a_scope(more):
     both = LintInput((Item(unknown, place), *made.items), (), made.files)
     chosen = [rule for rule in RULES if rule.id == "GPU-QUE-01"]
     verdicts = [
-        each.outcome.verdict
-        for each in evaluate_files(both, chosen, DEFAULT_CONFIGURATION, scopes(both))
+        each.verdict for each in evaluate_files(both, chosen, DEFAULT_CONFIGURATION, scopes(both))
     ]
     expected = [RuleVerdict.NOT_EVALUATED, RuleVerdict.VIOLATED]
     assert verdicts == (expected if more else expected[:1])
@@ -436,12 +435,12 @@ def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
     two = {f"{name}/c.yaml": SIZED.replace("NAME", name) for name in "ab"}
     one = reading({"a/c.yaml": two["a/c.yaml"]})
     found = evaluate_files(one, [rule], DEFAULT_CONFIGURATION, scopes(one))
-    alone = [each.outcome for each in found]
+    alone = list(found)
     assert [each.diagnostic.problem for each in alone if each.verdict is RuleVerdict.VIOLATED] == [
         "it is alone"
     ]
     found = evaluate_files(reading(two), [rule], DEFAULT_CONFIGURATION, scopes(reading(two)))
-    both = [each.outcome.verdict for each in found]
+    both = [each.verdict for each in found]
     assert both == [RuleVerdict.NOT_EVALUATED] * 2
 
 

@@ -1,1 +1,0 @@
-"""How Flux and Argo CD change what they deploy."""

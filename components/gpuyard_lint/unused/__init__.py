@@ -1,1 +1,0 @@
-"""Disabled resources: by their deployer, by a parent chart, or by the name of their folder."""
