@@ -23,6 +23,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -323,11 +324,14 @@ CHECKS: tuple[Check, ...] = (
         "prices of both clouds",
         prices,
     ),
-    Check(
-        str(refresh_advisories.TARGET),
-        ("product-security",),
-        "bulletins of NVIDIA",
-        refresh_advisories.generate,
+    *(
+        Check(
+            str(refresh_advisories.TABLES / name),
+            ("product-security",),
+            "bulletins of NVIDIA",
+            partial(refresh_advisories.generate, name),
+        )
+        for name in ("advisories.csv", "bulletins.csv")
     ),
 )
 

@@ -47,7 +47,7 @@ BILL = (
     "tests/plan/money/test_expected.py",
 )
 TESTS: dict[str, tuple[str, ...]] = {
-    "plan/sharing/mig.py": ("tests/plan/sharing/test_mig.py",),
+    "../gpuyard_core/catalogue/mig_layouts.py": ("tests/plan/sharing/test_mig.py",),
     "plan/sharing/sharing.py": (
         "tests/plan/pools/test_pools.py",
         "tests/plan/pools/test_pool_refusals.py",
@@ -101,7 +101,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "plan/pools/topology.py": ("tests/plan/pools/test_pool_facts.py", "tests/plan/test_proofs.py"),
     "plan/capacity/keep_warm.py": ("tests/plan/capacity/test_keep_warm.py",),
     "plan/capacity/cron.py": ("tests/plan/capacity/test_keep_warm.py",),
-    "findings.py": ("tests/findings/test_findings.py",),
+    "../gpuyard_core/findings.py": ("tests/findings/test_findings.py",),
 }
 """The modules whose results cost money or capacity, and the tests of each."""
 
@@ -257,8 +257,12 @@ def _run(module: str, text: str) -> None:
     try:
         import pytest
 
-        name = "gpuyard." + module.removesuffix(".py").replace("/", ".")
+        file = (LIBRARY / module).resolve().relative_to(LIBRARY.parent)
+        name = ".".join(file.with_suffix("").parts)
         sys.meta_path.insert(0, _Served(name, text))
+        if name in sys.modules:  # the warm-up has loaded it, and modules that use it
+            for loaded in [each for each in sys.modules if each.startswith("gpuyard")]:
+                del sys.modules[loaded]
         options = [
             "-x",
             "-q",
@@ -277,7 +281,7 @@ def main() -> int:
     """Run, and print the survivors."""
     parser = argparse.ArgumentParser(description="Mutate the plan's proofs and run their tests.")
     parser.add_argument(
-        "modules", nargs="*", metavar="MODULE", help="such as plan/sharing/mig.py; default: all"
+        "modules", nargs="*", metavar="MODULE", help="such as plan/draft.py; default: all"
     )
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this long")
     options = parser.parse_args()

@@ -17,17 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from gpuyard.advice.placement.fragmentation import FragmentationPolicy, typical_pods
 from gpuyard.advice.placement.nodes import (
     MILLI,
     Choice,
     Cluster,
-    FragmentationPolicy,
     GpuNode,
     Placer,
     PodRequest,
     Policy,
     take_first,
-    typical_pods,
 )
 from shared.go_random import GoRandom
 

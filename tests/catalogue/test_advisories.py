@@ -6,25 +6,26 @@ import sys
 import pytest
 
 import refresh_advisories
-from gpuyard_core.catalogue.tables import advisories
+from gpuyard_core.catalogue.cves import bulletins
+from gpuyard_core.catalogue.tables import FOLDER
 from kit.levels import upstream
 
 
 def test_the_table_is_what_the_bulletins_say():
     read = refresh_advisories.Tables(upstream("advisories"))
-    kept = [line for line in advisories.TABLE.split("\n") if line[:4] in read.bulletins]
-    assert kept == list(map(str, sorted(read.rows))), (
+    lines = (FOLDER / "advisories.csv").read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if line[:4] in read.bulletins]
+    assert kept == read.texts()["advisories.csv"].splitlines()[1:], (
         "scripts/refresh_advisories.py writes the table; read the difference before you commit it"
     )
 
 
 def test_what_is_in_doubt_is_listed_with_the_reason():
-    assert {(bulletin, component) for bulletin, component, _ in advisories.DOUBTS} == {
+    assert {(row.bulletin, row.component) for row in bulletins() if row.doubt} == {
         ("5328", "dcgm"),
         ("5599", "container-toolkit"),
         ("5857", "dcgm-exporter"),
     }
-    assert all(reason for *_, reason in advisories.DOUBTS)
 
 
 def bulletin(*statements, number="1", name="DCGM", platform="Linux", **rest):
@@ -88,15 +89,15 @@ def tables(tmp_path):
 )
 def test_a_range_in_words_is_read(tables, affected, fixed, row):
     found = tables(bulletin(("CVE-2026-1", [affected], [fixed])))
-    assert [str(r) for r in found.rows] == [f"1 2026-01-02 CVE-2026-1      8.5 dcgm {row}"]
+    assert [r.cells for r in found.rows] == [("1", "2026-01-02", "CVE-2026-1", "8.5", "dcgm", row)]
     assert not found.doubts
 
 
 def test_a_driver_counts_by_branch_and_the_virtual_ones_are_left_out(tables):
     said = ("CVE-2026-1", ["All driver versions prior to 580.1.2"], ["580.1.2"])
-    assert str(tables(bulletin(said, name="Tesla", platform="Linux(R580)")).rows[0]).endswith(
-        "driver 580<580.1.2"
-    )
+    assert " ".join(
+        tables(bulletin(said, name="Tesla", platform="Linux(R580)")).rows[0].cells
+    ).endswith("driver 580<580.1.2")
     for name, platform in [
         ("Tesla", "Windows(R580)"),
         ("Tesla", "Linux(R580 vGPU 19)"),
@@ -125,7 +126,7 @@ def test_what_is_not_one_range_and_one_fix_is_left_out_and_named(tables, affecte
 
 def test_a_range_that_reaches_its_fix_is_named_and_read_strictly(tables):
     found = tables(bulletin(("CVE-2026-1", ["0.0 to 4.8.2"], ["4.8.2"])))
-    assert str(found.rows[0]).endswith("dcgm *<=4.8.2:4.8.2")
+    assert found.rows[0].cells[-2:] == ("dcgm", "*<=4.8.2:4.8.2")
     assert [d.text for d in found.doubts] == [
         "`0.0 to 4.8.2` is affected and 4.8.2 is fixed: 4.8.2 is taken as affected"
     ]
@@ -133,12 +134,12 @@ def test_a_range_that_reaches_its_fix_is_named_and_read_strictly(tables):
 
 def test_the_layout_of_nvidia_repository_gives_the_same_table(tables, tmp_path):
     ours = bulletin(("CVE-2026-1", ["All versions prior to 1.2"], ["1.2"]))
-    flat = tables(ours).text()
+    flat = tables(ours).texts()
     nested = tmp_path / "clone" / "2026" / "1"
     nested.mkdir(parents=True)
     (tmp_path / "1.json").rename(nested / "1.json")
     (nested / "CVE-2026-1.json").write_text("not a bulletin", encoding="utf-8")
-    assert refresh_advisories.Tables(tmp_path / "clone").text() == flat
+    assert refresh_advisories.Tables(tmp_path / "clone").texts() == flat
 
 
 def test_a_bulletin_without_a_component_of_ours_is_not_listed(tables):
@@ -168,20 +169,19 @@ def test_a_missing_score_is_a_dash(tables):
 def test_the_same_bulletins_give_the_same_bytes_whatever_their_order(tables):
     one = bulletin(("CVE-2026-1", ["All versions prior to 1.2"], ["1.2"]), number="2")
     other = bulletin(("CVE-2026-2", ["All versions prior to 1.4"], ["1.4"]), number="10")
-    first = tables(one, other).text()
-    assert first == tables(other, one).text()
-    assert 'BULLETINS = ("2", "10")' in first
-    compile(first, "advisories.py", "exec")
+    first = tables(one, other).texts()
+    assert first == tables(other, one).texts()
+    assert first["bulletins.csv"].splitlines()[1:] == ["2,,,", "10,,,"]
 
 
 def test_the_program_writes_the_table_and_says_what_is_in_doubt(
     tables, tmp_path, monkeypatch, capsys
 ):
     tables(bulletin(("CVE-2026-1", ["0.0 to 4.8.2"], ["4.8.2"])))
-    monkeypatch.setattr(refresh_advisories, "TARGET", tmp_path / "advisories.py")
+    monkeypatch.setattr(refresh_advisories, "TABLES", tmp_path)
     monkeypatch.setattr(sys, "argv", ["refresh_advisories.py", str(tmp_path)])
     refresh_advisories.main()
-    assert "CVE-2026-1" in (tmp_path / "advisories.py").read_text(encoding="utf-8")
+    assert "CVE-2026-1" in (tmp_path / "advisories.csv").read_text(encoding="utf-8")
     assert "in doubt: 1 dcgm: `0.0 to 4.8.2`" in capsys.readouterr().out
 
 

@@ -1,24 +1,24 @@
 """Floors and known vulnerabilities, at their exact boundaries."""
 
-import subprocess
-import sys
 from datetime import UTC, date, datetime
 
 import pytest
 
 from gpuyard_core.catalogue.cves import (
     ADVISORIES,
-    _rows,
+    _advisories,
+    _Row,
     advisories,
     branch_of,
+    bulletins,
     is_branch_maintained,
     known_vulnerabilities,
     minimum_fixed_version,
     newest_bulletin_date,
 )
-from gpuyard_core.catalogue.tables import advisories as table
 from kit.every import every
 
+DAY = date(2026, 1, 1)
 COMPONENTS = {
     "container-toolkit",
     "dcgm",
@@ -37,8 +37,8 @@ def ids(component, version):
 
 def test_the_table_covers_what_runs_on_a_node():
     assert {row.component for row in advisories()} == COMPONENTS
-    assert {row.bulletin for row in advisories()} <= set(table.BULLETINS)
-    assert newest_bulletin_date() == date.fromisoformat(table.NEWEST) == date(2026, 9, 30)
+    assert {row.bulletin for row in advisories()} <= {row.bulletin for row in bulletins()}
+    assert newest_bulletin_date() == date(2026, 9, 30)
     assert newest_bulletin_date() <= ADVISORIES.checked_on <= datetime.now(UTC).date()
 
 
@@ -159,19 +159,10 @@ def test_a_branch_that_the_newest_bulletin_leaves_out_has_ended(branch, state):
 
 
 def test_a_score_that_a_bulletin_leaves_out_is_unknown():
-    row = next(_rows("1 2026-01-01 CVE-2026-1 - dcgm *<=1.0:1.1", {}, {}))
+    row = next(_advisories(_Row("1", DAY, "CVE-2026-1", None, "dcgm", ("*<=1.0:1.1",)), None))
     assert (row.score, row.condition, row.doubt) == (None, None, None)
 
 
 def test_a_broken_table_is_an_error():
     with pytest.raises(ValueError, match="'580=1' in the table of advisories is not a range"):
-        list(_rows("1 2026-01-01 CVE-2026-1 1.0 driver 580=1", {}, {}))
-
-
-@pytest.mark.repeats("none: it runs no line that is measured")
-def test_the_table_stays_out_of_a_cold_start():
-    code = (
-        "import gpuyard.plan, sys; print('gpuyard_core.catalogue.tables.advisories' in sys.modules)"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert ended.stdout == "False\n"
+        list(_advisories(_Row("1", DAY, "CVE-2026-1", 1.0, "driver", ("580=1",)), None))

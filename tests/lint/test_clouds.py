@@ -6,6 +6,7 @@ import pytest
 
 from gpuyard_core.catalogue.software.engine_files import SECRET_KEY
 from gpuyard_core.findings import show_path
+from gpuyard_core.manifests.fields import at
 from gpuyard_core.yaml_tree import Document
 from gpuyard_lint.items import FileLocation
 from gpuyard_lint.pulumi import (
@@ -15,7 +16,7 @@ from gpuyard_lint.pulumi import (
     state_resources,
 )
 from gpuyard_lint.read import read
-from gpuyard_lint.rules.rule import UNKNOWN, at
+from gpuyard_lint.rules.rule import UNKNOWN
 from gpuyard_lint.terraform import KINDS, PLURAL, pulumi_name, terraform_name
 
 URN = "urn:pulumi:dev::x::aws:eks/nodeGroup:NodeGroup::gpus"

@@ -4,9 +4,10 @@ import random
 
 import pytest
 
+from gpuyard_core.manifests.fields import at, mapping
 from gpuyard_lint.languages.hcl import MAX_DEPTH, HclError, HclForm, parse_hcl
 from gpuyard_lint.languages.hcl_values import Module, Places, merge_overlays, without_unknowns
-from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError, at, mapping
+from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError
 
 LOCALS = """
 locals {

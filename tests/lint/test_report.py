@@ -9,6 +9,7 @@ import pytest
 
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Severity
+from gpuyard_core.manifests.fields import known_value
 from gpuyard_lint.baseline import read_baseline, write_baseline
 from gpuyard_lint.github import github_annotations
 from gpuyard_lint.ignores import parse_ignores
@@ -17,7 +18,7 @@ from gpuyard_lint.junit import junit
 from gpuyard_lint.read import read
 from gpuyard_lint.report import HitState, build_report
 from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.rule import UNKNOWN, AuditReference, Resource, Rule, Violation, known_value
+from gpuyard_lint.rules.rule import UNKNOWN, AuditReference, Resource, Rule, Violation
 from gpuyard_lint.rules.run import Exemption, RuleConfiguration
 from gpuyard_lint.sarif import sarif
 

@@ -5,12 +5,13 @@ import re
 import pytest
 
 from gpuyard_core.findings import Severity, show_path
+from gpuyard_core.manifests.fields import at
 from gpuyard_lint.cli.files import read_all
 from gpuyard_lint.languages.terraform_files import CLOUD_DEFAULTED_FIELDS, NOTHING
 from gpuyard_lint.read import read, read_module
 from gpuyard_lint.report import HitState, build_report
 from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError, at
+from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError
 from gpuyard_lint.rules.run import RuleConfiguration
 from gpuyard_lint.terraform import KINDS, terraform_name
 from kit.cases.front_ends import hcl

@@ -105,7 +105,7 @@ def run_rule(pack: Any, rule: Rule, index: int) -> list[str]:
 def test_a_violation_before_an_unknown_is_still_reported(pack):
     def check(_: Resource, __: Any) -> Iterator[Violation]:
         yield Violation(("spec",), "first", "mend it")
-        from gpuyard_lint.rules.rule import known_value
+        from gpuyard_core.manifests.fields import known_value
 
         known_value(UNKNOWN)
 

@@ -3,8 +3,9 @@
 import pytest
 
 from gpuyard_core.findings import Severity
+from gpuyard_core.manifests.fields import items, mapping
 from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError, Resource, group_kind, items, mapping
+from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError, Resource, group_kind
 from gpuyard_lint.rules.run import evaluate
 from kit.every import every
 

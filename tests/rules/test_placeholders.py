@@ -3,9 +3,10 @@
 import pytest
 
 from gpuyard_core.findings import Severity
+from gpuyard_core.manifests.fields import enum_value, mapping, number, text
 from gpuyard_lint.read import read
 from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.rule import Resource, Rule, Violation, enum_value, mapping, number, text
+from gpuyard_lint.rules.rule import Resource, Rule, Violation
 from gpuyard_lint.rules.run import UNFILLED_PLACEHOLDER, RuleVerdict, evaluate
 from kit.every import every
 

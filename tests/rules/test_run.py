@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gpuyard_core.findings import Severity
+from gpuyard_core.manifests.fields import known_value
 from gpuyard_lint.rules.rule import (
     UNKNOWN,
     ContextEffect,
@@ -14,7 +15,6 @@ from gpuyard_lint.rules.rule import (
     Rule,
     Stack,
     Violation,
-    known_value,
     once_per_stack,
 )
 from gpuyard_lint.rules.run import (

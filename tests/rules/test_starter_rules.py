@@ -7,8 +7,9 @@ import pytest
 from gpuyard.plan import plan_or_raise
 from gpuyard.render.platform import platform_objects
 from gpuyard.spec.read import read_stack_file
+from gpuyard_core.manifests.fields import items, mapping
 from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.rule import UNKNOWN, Resource, group_kind, items, mapping
+from gpuyard_lint.rules.rule import UNKNOWN, Resource, group_kind
 from gpuyard_lint.rules.run import evaluate
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from gpuyard_core.catalogue.software.support import driver_end
 from gpuyard_core.catalogue.software.versions import Version, parse_version
 from gpuyard_core.catalogue.sources import find_source
+from gpuyard_core.catalogue.tables import read_rows
 
 ADVISORIES = find_source("cves.advisories")
 
@@ -70,6 +71,34 @@ class Advisory:
 
 
 @dataclass(frozen=True, slots=True)
+class _Row:
+    """One CVE in one component.
+
+    Of its branches, `580<580.95.05` is in branch 580 what is before 580.95.05, the fix; `*<=1.19.0:1.19.1` is of any
+    branch up to and including 1.19.0, fixed in 1.19.1.
+    """
+
+    bulletin: str
+    published: date
+    cve: str
+    score: float | None
+    component: str
+    branches: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BulletinRemark:
+    """A bulletin that lists a component of a GPU node, and what is to know of its data for one component."""
+
+    bulletin: str
+    component: str = ""
+    condition: str | None = None
+    """Affected only then; the minimum versions do not rely on it."""
+    doubt: str | None = None
+    """A contradiction to itself or another source, and its resolution."""
+
+
+@dataclass(frozen=True, slots=True)
 class FixedVersion:
     """The first version without a known vulnerability."""
 
@@ -90,37 +119,37 @@ class FixedVersion:
 @lru_cache(maxsize=1)
 def advisories() -> tuple[Advisory, ...]:
     """Every row of the table."""
-    from gpuyard_core.catalogue.tables import advisories as table
-
-    remarks = [
-        {(bulletin, component): text for bulletin, component, text in rows}
-        for rows in (table.CONDITIONS, table.DOUBTS)
-    ]
-    lines = (line for line in table.TABLE.strip().splitlines() if not line.startswith("#"))
-    return tuple(row for line in lines for row in _rows(line, *remarks))
+    remarks = {(row.bulletin, row.component): row for row in bulletins()}
+    return tuple(
+        each
+        for row in read_rows("advisories", _Row)
+        for each in _advisories(row, remarks.get((row.bulletin, row.component)))
+    )
 
 
-def _rows(
-    line: str, conditions: dict[tuple[str, str], str], doubts: dict[tuple[str, str], str]
-) -> Iterator[Advisory]:
-    bulletin, published, cve, score, component, *cells = line.split()
-    for cell in cells:
+def bulletins() -> Iterator[BulletinRemark]:
+    """Every bulletin that lists a component of a GPU node, once or once for each remark."""
+    return read_rows("bulletins", BulletinRemark)
+
+
+def _advisories(row: _Row, remark: BulletinRemark | None) -> Iterator[Advisory]:
+    for cell in row.branches:
         read = _CELL.fullmatch(cell)
         if read is None:
             raise ValueError(f"{cell!r} in the table of advisories is not a range")
         yield Advisory(
-            component=component,
+            component=row.component,
             branch=None if read["branch"] == "*" else read["branch"],
-            cve=cve,
-            score=None if score == "-" else float(score),
-            bulletin=bulletin,
-            published=date.fromisoformat(published),
+            cve=row.cve,
+            score=row.score,
+            bulletin=row.bulletin,
+            published=row.published,
             bound=read["bound"],
             including=read["how"] == "<=",
             fixed_in=read["fixed"] or read["bound"],
-            condition=conditions.get((bulletin, component)),
-            doubt=doubts.get((bulletin, component)),
-            introduced=_BEGINS.get((bulletin, component)),
+            condition=remark.condition if remark else None,
+            doubt=remark.doubt if remark else None,
+            introduced=_BEGINS.get((row.bulletin, row.component)),
         )
 
 

@@ -15,7 +15,6 @@ import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -31,7 +30,6 @@ AUTOSCALER_METRICS = find_source("metrics.autoscaler-metrics")
 _STATE_METRICS = find_source("metrics.state-metrics")
 _KEDA = find_source("metrics.keda")
 _VALIDATOR = find_source("metrics.gpuyard-validator")
-_CHECKED_ON = date(2026, 11, 29)
 
 
 _NODE = find_source("metrics.node-exporter")

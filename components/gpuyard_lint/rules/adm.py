@@ -11,20 +11,11 @@ from gpuyard_core.admission import requirements
 from gpuyard_core.admission.parameters import TeamParameters, read_parameters
 from gpuyard_core.admission.queued import OF_OTHER_PROJECTS, SUSPEND
 from gpuyard_core.admission.requirement import Requirement, Workload
+from gpuyard_core.manifests.fields import at, is_true, mapping
 from gpuyard_core.manifests.pods import Pod
 from gpuyard_core.manifests.templates import KINDS
 from gpuyard_core.names import ADMISSION_ANNOTATIONS
-from gpuyard_lint.rules.rule import (
-    Parameters,
-    Resource,
-    Rule,
-    Stack,
-    Violation,
-    at,
-    is_true,
-    load_rule,
-    mapping,
-)
+from gpuyard_lint.rules.rule import Parameters, Resource, Rule, Stack, Violation, load_rule
 from gpuyard_lint.rules.subjects.pods import pods_in
 
 ADMISSION_KINDS = (

@@ -7,6 +7,17 @@ from typing import Any
 
 from gpuyard_core.catalogue.software.versions import is_version, parse_version
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import (
+    at,
+    block,
+    enum_value,
+    is_true,
+    items,
+    known_value,
+    mapping,
+    number,
+    text,
+)
 from gpuyard_lint.rules.rule import (
     UNKNOWN,
     NotEvaluatedError,
@@ -14,17 +25,8 @@ from gpuyard_lint.rules.rule import (
     Resource,
     Stack,
     Violation,
-    at,
-    block,
-    enum_value,
-    is_true,
-    items,
-    known_value,
     load_rule,
-    mapping,
-    number,
     read_table,
-    text,
 )
 from gpuyard_lint.rules.subjects.pools import (
     NODE_CLASS,

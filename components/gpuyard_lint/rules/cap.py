@@ -8,6 +8,17 @@ from gpuyard_core.catalogue.cluster.machine_gpus import gpus_of_machine
 from gpuyard_core.catalogue.kubernetes.karpenter import EMPTY_ALONE
 from gpuyard_core.catalogue.machines import find_machine
 from gpuyard_core.findings import Path
+from gpuyard_core.manifests.fields import (
+    at,
+    complete_mapping,
+    enum_value,
+    is_true,
+    items,
+    mapping,
+    mappings,
+    number,
+    text,
+)
 from gpuyard_lint.rules.rule import (
     ContextEffect,
     NotEvaluatedError,
@@ -15,16 +26,7 @@ from gpuyard_lint.rules.rule import (
     Resource,
     Stack,
     Violation,
-    at,
-    complete_mapping,
-    enum_value,
-    is_true,
-    items,
     load_rule,
-    mapping,
-    mappings,
-    number,
-    text,
 )
 from gpuyard_lint.rules.subjects.device_counts import max_gpus_per_node
 from gpuyard_lint.rules.subjects.installed_versions import version_if_all_older

@@ -11,20 +11,15 @@ from typing import Any
 from gpuyard_core.catalogue.kubernetes.karpenter import CONSOLIDATION_POLICIES, EMPTY_ALONE, PACKED
 from gpuyard_core.catalogue.machines import find_machine
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import at, items, known_value, mapping, number, text
 from gpuyard_lint.rules.rule import (
     ContextEffect,
     Parameters,
     Resource,
     Stack,
     Violation,
-    at,
-    items,
-    known_value,
     load_rule,
-    mapping,
-    number,
     once_per_stack,
-    text,
 )
 from gpuyard_lint.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
 from gpuyard_lint.rules.subjects.installed_versions import (

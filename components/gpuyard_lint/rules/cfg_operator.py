@@ -13,6 +13,7 @@ from gpuyard_core.catalogue.software.operator_values import (
     TOP_LEVEL,
 )
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import at, items, known_value, mapping, number, text
 from gpuyard_core.manifests.placeholders import is_entirely_placeholder
 from gpuyard_core.suggestions import nearest_name
 from gpuyard_lint.rules.rule import (
@@ -21,15 +22,9 @@ from gpuyard_lint.rules.rule import (
     Resource,
     Stack,
     Violation,
-    at,
-    items,
-    known_value,
     load_rule,
-    mapping,
-    number,
     once_per_stack,
     read_table,
-    text,
 )
 from gpuyard_lint.rules.shr import PLUGIN
 from gpuyard_lint.rules.subjects.components import (

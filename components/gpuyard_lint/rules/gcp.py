@@ -5,6 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import (
+    at,
+    block,
+    is_true,
+    items,
+    known_value,
+    mapping,
+    mappings,
+    text,
+)
 from gpuyard_core.manifests.placeholders import is_entirely_placeholder
 from gpuyard_lint.rules.rule import (
     NotEvaluatedError,
@@ -12,15 +22,7 @@ from gpuyard_lint.rules.rule import (
     Resource,
     Stack,
     Violation,
-    at,
-    block,
-    is_true,
-    items,
-    known_value,
     load_rule,
-    mapping,
-    mappings,
-    text,
 )
 from gpuyard_lint.rules.subjects.components import is_switched_off
 from gpuyard_lint.rules.subjects.installed_versions import has_driver_installer

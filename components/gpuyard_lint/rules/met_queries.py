@@ -18,18 +18,9 @@ from gpuyard_core.catalogue.metrics import (
     suggested_metric,
 )
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import at, items, mapping, text
 from gpuyard_core.suggestions import nearest_name
-from gpuyard_lint.rules.rule import (
-    Parameters,
-    Resource,
-    Stack,
-    Violation,
-    at,
-    items,
-    load_rule,
-    mapping,
-    text,
-)
+from gpuyard_lint.rules.rule import Parameters, Resource, Stack, Violation, load_rule
 from gpuyard_lint.rules.subjects.exporters import (
     exporter_versions,
     serves_custom_metrics,

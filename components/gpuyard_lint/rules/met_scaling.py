@@ -5,6 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import (
+    at,
+    complete_mapping,
+    enum_value,
+    items,
+    known_value,
+    mapping,
+    text,
+)
 from gpuyard_core.manifests.pods import Pod
 from gpuyard_lint.rules.rule import (
     NotEvaluatedError,
@@ -12,16 +21,9 @@ from gpuyard_lint.rules.rule import (
     Resource,
     Stack,
     Violation,
-    at,
-    complete_mapping,
-    enum_value,
-    items,
-    known_value,
     load_rule,
-    mapping,
     once_per_stack,
     read_table,
-    text,
 )
 from gpuyard_lint.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
 from gpuyard_lint.rules.subjects.exporters import COLLECTORS, EXPORTER_VALUES, OPTIONS, is_exporter

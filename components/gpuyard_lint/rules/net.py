@@ -6,6 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import (
+    at,
+    block,
+    is_true,
+    items,
+    known_value,
+    mapping,
+    number,
+    text,
+)
 from gpuyard_lint.rules.rule import (
     ContextEffect,
     NotEvaluatedError,
@@ -13,17 +23,9 @@ from gpuyard_lint.rules.rule import (
     Resource,
     Stack,
     Violation,
-    at,
-    block,
-    is_true,
-    items,
-    known_value,
     load_rule,
-    mapping,
-    number,
     once_per_stack,
     read_table,
-    text,
 )
 from gpuyard_lint.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES, is_switched_off
 from gpuyard_lint.rules.subjects.pools import NODE_GROUP, NODE_POOL, gpu_pool
@@ -314,12 +316,10 @@ def _is_the_exporters(port: Mapping[str, Any]) -> bool:
 
 
 def _is_named_so(resource: Resource) -> bool:
-    named = resource.name + " ".join(_labels(resource.properties))
+    named = resource.name + " ".join(
+        [text(value) for value in mapping(at(resource.properties, "spec", "selector")).values()]
+    )
     return any(word in named for word in _WORDS)
-
-
-def _labels(properties: Mapping[str, Any]) -> list[str]:
-    return [text(value) for value in mapping(at(properties, "spec", "selector")).values()]
 
 
 def _violation(path: Path, kind: str) -> Violation:

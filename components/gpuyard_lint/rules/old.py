@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gpuyard_core.manifests.fields import mapping, text
 from gpuyard_core.names import QUEUE_LABEL
 from gpuyard_lint.rules.rule import (
     NotEvaluatedError,
@@ -12,9 +13,7 @@ from gpuyard_lint.rules.rule import (
     Stack,
     Violation,
     load_rule,
-    mapping,
     read_table,
-    text,
 )
 from gpuyard_lint.rules.subjects.installed_versions import (
     has_vendor_kueue,

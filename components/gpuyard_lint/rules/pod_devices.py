@@ -9,6 +9,16 @@ from gpuyard_core.admission.bypass import check_pod_bypass, containers_given_all
 from gpuyard_core.admission.host import PRIVILEGED, SHARES_HOST
 from gpuyard_core.admission.requirements import BYPASS
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import (
+    at,
+    is_true,
+    items,
+    known_value,
+    mapping,
+    mappings,
+    number,
+    text,
+)
 from gpuyard_core.manifests.placeholders import is_placeholder
 from gpuyard_core.manifests.pods import container_name, gpu_requests
 from gpuyard_lint.rules.rule import (
@@ -17,16 +27,8 @@ from gpuyard_lint.rules.rule import (
     Resource,
     Stack,
     Violation,
-    at,
-    is_true,
-    items,
-    known_value,
     load_rule,
-    mapping,
-    mappings,
-    number,
     once_per_stack,
-    text,
 )
 from gpuyard_lint.rules.subjects.claims import claims_only_other_devices
 from gpuyard_lint.rules.subjects.components import components_in

@@ -15,6 +15,7 @@ from gpuyard_core.catalogue.software.cuda_tags import (
     suggested_tag,
 )
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import at, is_true, items, known_value, mapping, number, text
 from gpuyard_core.manifests.moving_tags import is_moving_tag
 from gpuyard_core.manifests.placeholders import (
     is_entirely_placeholder,
@@ -30,16 +31,9 @@ from gpuyard_lint.rules.rule import (
     Resource,
     Stack,
     Violation,
-    at,
-    is_true,
-    items,
-    known_value,
     load_rule,
-    mapping,
-    number,
     once_per_stack,
     read_table,
-    text,
 )
 from gpuyard_lint.rules.subjects.claims import claims_only_other_devices
 from gpuyard_lint.rules.subjects.component_images import image_at
@@ -418,10 +412,6 @@ def _label(path: Path, key: str, values: list[str]) -> Iterator[Violation]:
             )
 
 
-def _placed(pod: Pod) -> bool:
-    return bool(mapping(pod.spec.get(_SELECTOR)) or mapping(pod.spec, "affinity"))
-
-
 def _waits(pod: Pod) -> bool:
     """A device plugin that does not fail without a GPU, such as in NVIDIA's own manifest."""
     containers = [container for _, container in pod.containers()]
@@ -449,7 +439,7 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
         yield Violation(
             ("spec", "selector"), problem, "set matchLabels to the labels of the template"
         )
-    if not (_placed(pod) or _waits(pod)):
+    if not (bool(mapping(pod.spec.get(_SELECTOR)) or mapping(pod.spec, "affinity")) or _waits(pod)):
         asking = requests_gpus(pod)  # it does not start on nodes without GPUs then
         yield Violation(
             pod.field_path(_SELECTOR),

@@ -4,25 +4,14 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import at, items, known_value, mapping, text
 from gpuyard_core.manifests.placeholders import is_entirely_placeholder, is_placeholder
 from gpuyard_core.manifests.queued import JOBS, OPTIONAL
 from gpuyard_core.manifests.templates import RAY_CLUSTERS, fixed_size_path
 from gpuyard_core.names import ELASTIC_ANNOTATION, QUEUE_LABEL
 from gpuyard_core.suggestions import nearest_name
 from gpuyard_lint.rules.adm import parameters_by_namespace
-from gpuyard_lint.rules.rule import (
-    Parameters,
-    Resource,
-    Stack,
-    Violation,
-    at,
-    items,
-    known_value,
-    load_rule,
-    mapping,
-    read_table,
-    text,
-)
+from gpuyard_lint.rules.rule import Parameters, Resource, Stack, Violation, load_rule, read_table
 from gpuyard_lint.rules.subjects.installed_versions import (
     composes_queues,
     has_vendor_kueue,

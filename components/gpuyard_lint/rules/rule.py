@@ -16,17 +16,6 @@ from gpuyard_core.manifests.fields import (
     NotEvaluatedError,
     PartlyKnown,
     UnknownValue,
-    at,
-    block,
-    complete_mapping,
-    enum_value,
-    is_true,
-    items,
-    known_value,
-    mapping,
-    mappings,
-    number,
-    text,
 )
 from gpuyard_core.manifests.quantities import Resource, Violation, group_kind
 
@@ -43,21 +32,10 @@ __all__ = [
     "Stack",
     "UnknownValue",
     "Violation",
-    "at",
-    "block",
-    "complete_mapping",
-    "enum_value",
     "group_kind",
-    "is_true",
-    "items",
-    "known_value",
     "load_rule",
-    "mapping",
-    "mappings",
-    "number",
     "once_per_stack",
     "read_table",
-    "text",
 ]
 
 

@@ -11,6 +11,7 @@ from gpuyard_core.catalogue.gpus import MIG_PRODUCTS, find_gpu
 from gpuyard_core.catalogue.mig import ALTERNATIVE_PRODUCTS, MigProduct
 from gpuyard_core.catalogue.mig_layouts import place_profiles, placement_error
 from gpuyard_core.findings import Path
+from gpuyard_core.manifests.fields import at, block, is_true, items, mapping, mappings, number, text
 from gpuyard_core.manifests.placeholders import is_placeholder
 from gpuyard_core.manifests.pods import gpu_requests
 from gpuyard_core.suggestions import nearest_name
@@ -20,15 +21,7 @@ from gpuyard_lint.rules.rule import (
     Resource,
     Stack,
     Violation,
-    at,
-    block,
-    is_true,
-    items,
     load_rule,
-    mapping,
-    mappings,
-    number,
-    text,
 )
 from gpuyard_lint.rules.subjects.mig_parted import MIG_PARTED, config_violations, unread_layouts
 from gpuyard_lint.rules.subjects.pods import POD_KINDS, pods_of

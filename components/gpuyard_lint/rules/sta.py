@@ -6,8 +6,9 @@ from typing import Any
 
 from gpuyard_core.admission.bypass import RUNTIME
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import items, mapping, text
 from gpuyard_core.manifests.placeholders import is_placeholder
-from gpuyard_lint.rules.rule import Parameters, Resource, Violation, items, load_rule, mapping, text
+from gpuyard_lint.rules.rule import Parameters, Resource, Violation, load_rule
 from gpuyard_lint.rules.subjects.pods import POD_KINDS, is_gpu_pod, pods_of
 
 # GPU-STA-01
@@ -122,18 +123,14 @@ def _is_secret(value: Any) -> bool:
     """Long enough and not a reference; an unknown value usually comes from a secret store."""
     if not isinstance(value, str) or not _PLAIN.fullmatch(value):
         return False
+    # lowercase words with dashes, such as the name of a Secret or of a key in one
     return not (
         is_placeholder(value)
         or any(hint in value.lower() for hint in _HINTS)
-        or _is_a_name(value)
+        or (_WORDS.fullmatch(value) is not None)
         or _SPENT.fullmatch(value)
         or _REFERENCE.match(value)
     )
-
-
-def _is_a_name(value: str) -> bool:
-    """Lowercase words with dashes, such as the name of a Secret or of a key in one."""
-    return _WORDS.fullmatch(value) is not None
 
 
 def _written(path: Path) -> Violation:

@@ -16,21 +16,9 @@ from gpuyard_core.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS
 from gpuyard_core.catalogue.software.support import OperatorStatus, operator_status
 from gpuyard_core.catalogue.software.versions import is_version, parse_version
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import at, is_true, items, known_value, mapping, mappings, text
 from gpuyard_core.manifests.placeholders import is_entirely_placeholder, is_placeholder
-from gpuyard_lint.rules.rule import (
-    Parameters,
-    Resource,
-    Stack,
-    Violation,
-    at,
-    is_true,
-    items,
-    known_value,
-    load_rule,
-    mapping,
-    mappings,
-    text,
-)
+from gpuyard_lint.rules.rule import Parameters, Resource, Stack, Violation, load_rule
 from gpuyard_lint.rules.subjects.components import (
     CLUSTER_POLICY,
     OPERATOR_VALUES,

@@ -8,20 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import at, items, known_value, mapping, number, text
 from gpuyard_core.names import TEAM_LABEL
-from gpuyard_lint.rules.rule import (
-    Parameters,
-    Resource,
-    Stack,
-    Violation,
-    at,
-    items,
-    known_value,
-    load_rule,
-    mapping,
-    number,
-    text,
-)
+from gpuyard_lint.rules.rule import Parameters, Resource, Stack, Violation, load_rule
 from gpuyard_lint.rules.subjects.tenants import CLUSTER_QUEUE as QUEUE
 from gpuyard_lint.rules.subjects.tenants import (
     LOCAL_QUEUE,

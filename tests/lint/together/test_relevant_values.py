@@ -6,22 +6,20 @@ from typing import Any
 import pytest
 
 from gpuyard_core.findings import Severity
-from gpuyard_core.manifests.fields import PartlyKnown
-from gpuyard_lint.combined import relevant_values
-from gpuyard_lint.combined.relevant_values import UnknownValueFinder
-from gpuyard_lint.read import read
-from gpuyard_lint.report import HitState, build_report
-from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.rule import (
-    UNKNOWN,
-    Resource,
-    Rule,
+from gpuyard_core.manifests.fields import (
+    PartlyKnown,
     complete_mapping,
     items,
     known_value,
     mapping,
     text,
 )
+from gpuyard_lint.combined import relevant_values
+from gpuyard_lint.combined.relevant_values import UnknownValueFinder
+from gpuyard_lint.read import read
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, Resource, Rule
 from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, evaluate
 
 GROUP = """resource "aws_eks_node_group" "gpus" {

@@ -419,8 +419,9 @@ data: {size: "${SIZE}"}
 
 
 def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
+    from gpuyard_core.manifests.fields import text
     from gpuyard_lint.combined.evaluation import evaluate_files
-    from gpuyard_lint.rules.rule import Violation, text
+    from gpuyard_lint.rules.rule import Violation
     from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, RuleVerdict
 
     def check(stack, _):

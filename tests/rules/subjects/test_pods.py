@@ -2,16 +2,8 @@
 
 import pytest
 
-from gpuyard_lint.rules.rule import (
-    UNKNOWN,
-    NotEvaluatedError,
-    Resource,
-    at,
-    block,
-    is_true,
-    number,
-    text,
-)
+from gpuyard_core.manifests.fields import at, block, is_true, number, text
+from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError, Resource
 from gpuyard_lint.rules.subjects.pods import POD_KINDS, gpu_requests, pods_of
 from kit.every import every
 

@@ -6,16 +6,9 @@ from fnmatch import fnmatchcase
 from glob import escape
 from typing import Any
 
+from gpuyard_core.manifests.fields import mapping, mappings, text
 from gpuyard_core.manifests.pods import Pod
-from gpuyard_lint.rules.rule import (
-    NotEvaluatedError,
-    Resource,
-    Stack,
-    mapping,
-    mappings,
-    once_per_stack,
-    text,
-)
+from gpuyard_lint.rules.rule import NotEvaluatedError, Resource, Stack, once_per_stack
 
 _TEMPLATE = "resource.k8s.io/ResourceClaimTemplate"
 _CLAIM = "resource.k8s.io/ResourceClaim"
@@ -50,17 +43,15 @@ def claims_only_other_devices(stack: Stack, pod: Pod) -> bool:
 def _meant(stack: Stack, kind: str, name: str) -> Iterator[Resource]:
     yield from stack.resources_named(name, kind)
     for resource in _filled_in(stack, kind):
-        if resource.name != name and _may_be(resource.name, name):
+        if resource.name != name and fnmatchcase(
+            name, "?*".join(map(escape, _FILLED_IN.split(resource.name)))
+        ):
             yield resource
 
 
 @once_per_stack
 def _filled_in(stack: Stack, kind: str) -> list[Resource]:
     return [each for each in stack.resources_of_kinds(kind) if "${" in each.name]
-
-
-def _may_be(written: str, name: str) -> bool:
-    return fnmatchcase(name, "?*".join(map(escape, _FILLED_IN.split(written))))
 
 
 def _classes(resource: Resource) -> Iterator[str]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.findings import Path
+from gpuyard_core.manifests.fields import at, items, known_value, mapping, text
 from gpuyard_core.manifests.pods import Pod
-from gpuyard_lint.rules.rule import Resource, at, items, known_value, mapping, text
+from gpuyard_lint.rules.rule import Resource
 
 _OF_CONTAINERS = ("env", "envFrom", "volumeMounts", "command", "args")
 

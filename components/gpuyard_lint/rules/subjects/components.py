@@ -7,9 +7,10 @@ from typing import Any
 
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Path
+from gpuyard_core.manifests.fields import items, mapping, text
 from gpuyard_core.manifests.placeholders import is_entirely_placeholder
 from gpuyard_core.yaml_tree import parse_documents
-from gpuyard_lint.rules.rule import UNKNOWN, PartlyKnown, Resource, items, mapping, read_table, text
+from gpuyard_lint.rules.rule import UNKNOWN, PartlyKnown, Resource, read_table
 from gpuyard_lint.rules.subjects.component_images import image_at
 from gpuyard_lint.rules.subjects.pods import POD_KINDS, pods_of
 

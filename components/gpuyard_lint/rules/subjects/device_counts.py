@@ -9,19 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuyard_core.catalogue.cluster.machine_gpus import gpus_of_machine
+from gpuyard_core.manifests.fields import at, block, items, mapping, mappings, number, text
 from gpuyard_core.manifests.quantities import quantity
-from gpuyard_lint.rules.rule import (
-    NotEvaluatedError,
-    Stack,
-    at,
-    block,
-    items,
-    mapping,
-    mappings,
-    number,
-    once_per_stack,
-    text,
-)
+from gpuyard_lint.rules.rule import NotEvaluatedError, Stack, once_per_stack
 from gpuyard_lint.rules.subjects.pods import Pod, speaks_of_gpus
 from gpuyard_lint.rules.subjects.pools import GPU, NODE_POOL, POOL_KINDS, GpuPool, gpu_pools
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.catalogue.software.versions import is_version, parse_version
-from gpuyard_lint.rules.rule import NotEvaluatedError, Stack, at, items, known_value, mapping, text
+from gpuyard_core.manifests.fields import at, items, known_value, mapping, text
+from gpuyard_lint.rules.rule import NotEvaluatedError, Stack
 from gpuyard_lint.rules.subjects.components import (
     CLUSTER_POLICY,
     OPERATOR_VALUES,

@@ -5,17 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.catalogue.software.versions import is_version, parse_version
-from gpuyard_lint.rules.rule import (
-    NotEvaluatedError,
-    Resource,
-    Stack,
-    UnknownValue,
-    at,
-    items,
-    mapping,
-    once_per_stack,
-    text,
-)
+from gpuyard_core.manifests.fields import at, items, mapping, text
+from gpuyard_lint.rules.rule import NotEvaluatedError, Resource, Stack, UnknownValue, once_per_stack
 from gpuyard_lint.rules.subjects.components import OPERATORS, RELEASES, is_switched_off, releases_of
 from gpuyard_lint.rules.subjects.pods import POD_KINDS, pods_of
 

@@ -4,19 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.findings import Path, Severity
+from gpuyard_core.manifests.fields import at, items, mapping, text
 from gpuyard_core.manifests.placeholders import is_entirely_placeholder, is_placeholder
 from gpuyard_core.suggestions import nearest_name
-from gpuyard_lint.rules.rule import (
-    UNKNOWN,
-    PartlyKnown,
-    Resource,
-    Stack,
-    Violation,
-    at,
-    items,
-    mapping,
-    text,
-)
+from gpuyard_lint.rules.rule import UNKNOWN, PartlyKnown, Resource, Stack, Violation
 from gpuyard_lint.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
 from gpuyard_lint.rules.subjects.operator_texts import is_undefined_config_map, texts_of
 

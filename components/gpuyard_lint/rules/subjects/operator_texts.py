@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gpuyard_core.manifests.fields import mapping, text
 from gpuyard_core.manifests.placeholders import is_placeholder
-from gpuyard_lint.rules.rule import UNKNOWN, Stack, mapping, text
+from gpuyard_lint.rules.rule import UNKNOWN, Stack
 
 
 def texts_of(config: Mapping[str, Any], stack: Stack) -> Mapping[Any, Any]:

@@ -7,10 +7,11 @@ from typing import Any
 
 from gpuyard_core.admission.bypass import requests_gpus
 from gpuyard_core.findings import Path
+from gpuyard_core.manifests.fields import at, items, mapping, text
 from gpuyard_core.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
 from gpuyard_core.manifests.templates import KINDS, Kind, PodsForm, templates_of
 from gpuyard_core.manifests.templates import POD_KINDS as WITH_PODS
-from gpuyard_lint.rules.rule import NotEvaluatedError, Resource, Stack, at, items, mapping, text
+from gpuyard_lint.rules.rule import NotEvaluatedError, Resource, Stack
 from gpuyard_lint.rules.subjects.component_images import PARTS
 
 __all__ = [

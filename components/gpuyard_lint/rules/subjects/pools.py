@@ -9,20 +9,14 @@ from typing import Any
 from gpuyard_core.catalogue.cluster.machine_gpus import OLD_FAMILIES, has_gpus
 from gpuyard_core.catalogue.machines import machines_of
 from gpuyard_core.findings import Path
+from gpuyard_core.manifests.fields import at, block, items, known_value, mapping, number, text
 from gpuyard_lint.rules.rule import (
     UNKNOWN,
     NotEvaluatedError,
     Resource,
     Stack,
     UnknownValue,
-    at,
-    block,
-    items,
-    known_value,
-    mapping,
-    number,
     once_per_stack,
-    text,
 )
 
 NODE_GROUP = "aws:eks/NodeGroup"

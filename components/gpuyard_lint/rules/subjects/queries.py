@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.findings import Path
-from gpuyard_lint.rules.rule import Resource, Stack, at, is_true, items, mapping, text
+from gpuyard_core.manifests.fields import at, is_true, items, mapping, text
+from gpuyard_lint.rules.rule import Resource, Stack
 
 RULE_FILES = "config:prometheus-rules"
 ADAPTER = "config:prometheus-adapter"

@@ -4,18 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from gpuyard_core.manifests.fields import at, items, mapping, mappings, number, text
 from gpuyard_core.names import PLATFORM_LABEL, TEAM_LABEL
-from gpuyard_lint.rules.rule import (
-    Resource,
-    Stack,
-    at,
-    items,
-    mapping,
-    mappings,
-    number,
-    once_per_stack,
-    text,
-)
+from gpuyard_lint.rules.rule import Resource, Stack, once_per_stack
 from gpuyard_lint.rules.subjects.pods import OTHER_ACCELERATORS, VENDOR
 
 CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"

@@ -476,8 +476,8 @@ def test_what_no_time_is_left_for_is_said_and_fails(gpuyard, tree, monkeypatch):
     tree(**{f"{number}.yaml": POD for number in range(5)})
     clock = iter(range(100))
     monkeypatch.setattr("gpuyard_lint.cli.files.monotonic", lambda: next(clock))
-    ended = gpuyard("lint", ".", "--time-limit", "8")
-    said = "the time limit of 8 s leaves out 2 files, from 3.yaml on: raise --time-limit"
+    ended = gpuyard("lint", ".", "--time-limit", "3")
+    said = "the time limit of 3 s leaves out 2 files, from 3.yaml on: raise --time-limit"
     assert f".:1: {said}" in " ".join(ended.err.split())
     assert ended.code == 2
     monkeypatch.undo()

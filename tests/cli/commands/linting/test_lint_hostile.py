@@ -250,7 +250,7 @@ def test_no_permission_is_said_whoever_asks(gpuyard, tmp_path, monkeypatch):
     def denied(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("gpuyard.cli.stacks.os.open", denied)
+    monkeypatch.setattr("gpuyard_core.stack_files.os.open", denied)
     ended = gpuyard("lint", "secret.yaml")
     assert ended.code == 2
     assert "secret.yaml: no permission to read it" in ended.err
