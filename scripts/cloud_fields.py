@@ -14,7 +14,7 @@ from testbed.plugins.cloud import facts
 
 ROOT = Path(__file__).resolve().parent.parent
 RENDER = ROOT / "components" / "gpuyard" / "render"
-TABLE = ROOT / "components" / "gpuyard" / "catalogue" / "tables" / "cloud_fields.json"
+TABLE = ROOT / "components" / "gpuyard_core" / "catalogue" / "tables" / "cloud_fields.json"
 CLOUDS = ("aws", "gcp")
 KIND = re.compile(r'"((?:aws|gcp):[^"\s]+)"')
 WORD = re.compile(r'"(\w+)"')

@@ -1,10 +1,8 @@
 """Readers of plain values: what is not there, or something else, is empty; what is unknown ends the rule."""
 
-import ast
 
 import pytest
 
-import sizes
 from gpuyard_core.manifests.fields import (
     UNKNOWN,
     NotEvaluatedError,
@@ -55,17 +53,6 @@ def test_what_is_not_known_yet_is_not_taken_for_empty(read, value):
 def test_one_unknown_item_makes_a_list_of_mappings_unknown():
     with pytest.raises(NotEvaluatedError):
         mappings([{}, UNKNOWN])
-
-
-def test_a_rule_imports_all_that_it_reads_with_from_one_place():
-    folder = sizes.ROOT / "components/gpuyard_lint/rules"
-    others = [
-        path.name
-        for path in folder.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module == "gpuyard_core.manifests.fields"
-    ]
-    assert others == ["rule.py"]
 
 
 @pytest.mark.parametrize("read", [block, is_true, items, mapping, number, enum_value])

@@ -13,18 +13,22 @@ from kit.every import judge
 
 IDS = re.compile(r"[a-z]+\.[a-z_]+")
 SPEC_IDS = re.compile(r"spec\.[a-z_]+")
-FOLDERS = tuple(
-    f"components/gpuyard/{floor}"
-    for floor in (
-        "plan/",
-        "spec/",
-        "lint/",
-        "changes/",
-        "cli/",
-        "preflight/",
-        "provider",
-        "render/observability/",
-    )
+FOLDERS = (
+    *(
+        f"components/gpuyard/{layer}"
+        for layer in (
+            "plan/",
+            "spec/",
+            "changes/",
+            "cli/",
+            "preflight/",
+            "provider",
+            "render/observability/",
+        )
+    ),
+    "components/gpuyard_core/models/",
+    "components/gpuyard_core/yaml_tree",
+    "components/gpuyard_lint/settings",
 )
 """The floors that judge a stack file. What a component says of its own arguments has no pages."""
 MAKERS = {"error", "warning", "info", "Diagnostic"}
@@ -65,7 +69,7 @@ def ids_given():
     for path in sizes.below(sizes.tracked(), *FOLDERS):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         found |= ids_in(tree)
-        if path.parent.name == "spec":
+        if path.parent.name in {"spec", "models"}:
             found |= {word for word in words_of(tree) if SPEC_IDS.fullmatch(word)}
     return sorted(found)
 

@@ -17,7 +17,8 @@ import sizes
 
 MIB = 1024 * 1024
 DISTRIBUTIONS = [
-    path.name.replace("_", "-") for path in (sizes.ROOT / "components").glob("gpuyard*")
+    path.parent.name.replace("_", "-")
+    for path in (sizes.ROOT / "components").glob("gpuyard*/__init__.py")
 ]
 
 
