@@ -98,7 +98,7 @@ class Judged:
 
 JUDGED = {
     "openb": Judged(first=2000, train=2, burst=1, halves=1, longest=15),
-    "philly": Judged(first=42_000, train=6, burst=1, faster=120, longest=15),
+    "philly": Judged(first=42_000, train=6, burst=2, faster=120, longest=15),
 }
 
 
