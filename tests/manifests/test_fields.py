@@ -1,6 +1,5 @@
 """Readers of plain values: what is not there, or something else, is empty; what is unknown ends the rule."""
 
-
 import pytest
 
 from gpuyard_core.manifests.fields import (
