@@ -109,7 +109,7 @@ class Judgement:
     jobs: int
     seconds: float
     timing: Timing
-    """Measured: medians."""
+    """Measured."""
     boot: float
     """Measured: median seconds from the request for a node to its GPUs."""
     order: Disagreement

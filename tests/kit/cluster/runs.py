@@ -120,14 +120,17 @@ class Seen:
                 self.started.setdefault(owner, self.running[owner])
 
     def timing(self, jobs: Iterable[SubmittedJob]) -> Timing:
-        """Median delays of the cluster."""
+        """Delays of the cluster: the median start, as a few jobs wait for a node, and the means of the others.
+
+        Evictions follow each other while a team takes its quota back, so that the sum counts.
+        """
         known = [j for j in jobs if j.name in self.finished and j.name in self.running]
         return Timing(
             start=statistics.median(self.running[j.name] - self.reserved[j.name] for j in known),
-            stop=statistics.median(
+            stop=statistics.mean(
                 self.finished[j.name] - self.running[j.name] - j.run_seconds for j in known
             ),
-            **({"eviction": statistics.median(self.evictions)} if self.evictions else {}),
+            **({"eviction": statistics.mean(self.evictions)} if self.evictions else {}),
         )
 
 
