@@ -21,7 +21,6 @@ from gpuyard_core.manifests.placeholders import (
     is_entirely_placeholder,
     is_no_image,
     is_placeholder,
-    repository_of,
 )
 from gpuyard_core.manifests.quantities import quantity
 from gpuyard_core.names import NVLINK_GPUS_LABEL
@@ -37,7 +36,6 @@ from gpuyard_lint.rules.rule import (
 )
 from gpuyard_lint.rules.subjects.claims import claims_only_other_devices
 from gpuyard_lint.rules.subjects.component_images import image_at
-from gpuyard_lint.rules.subjects.installed_versions import IMAGES
 from gpuyard_lint.rules.subjects.pods import (
     GPU_PREFIXES,
     POD_KINDS,
@@ -107,19 +105,11 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
 
 
 def _adjust_tags(stack: Stack, resource: Resource, path: Path) -> ContextEffect:
-    """A tag that a command in the input sets at each apply, or loads onto the nodes, does not move."""
+    """A container that claims other devices only runs no GPU code."""
     pod = pod_at(resource, path)
     if pod is not None and claims_only_other_devices(stack, pod):
         return ContextEffect.CHOICE
-    if path[-1:] != ("image",):
-        return ContextEffect.FULL
-    container = mapping(at(resource.properties, *path[:-1]))
-    name = repository_of(text(container, "image")).removeprefix("docker.io/")
-    mine = [[resource.name, each] for each in ("*", text(container, "name"))]
-    overrides = [each.properties for each in stack.resources_of_kinds(IMAGES)]
-    by_name = any(name in items(each, "names") for each in overrides)
-    by_container = any(pair in items(each, "containers") for each in overrides for pair in mine)
-    return ContextEffect.CHOICE if by_name or by_container else ContextEffect.FULL
+    return ContextEffect.FULL
 
 
 def _has_gpus(container: Mapping[str, Any]) -> bool:

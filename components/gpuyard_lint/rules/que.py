@@ -12,11 +12,7 @@ from gpuyard_core.names import ELASTIC_ANNOTATION, QUEUE_LABEL
 from gpuyard_core.suggestions import nearest_name
 from gpuyard_lint.rules.adm import parameters_by_namespace
 from gpuyard_lint.rules.rule import Parameters, Resource, Stack, Violation, load_rule, read_table
-from gpuyard_lint.rules.subjects.installed_versions import (
-    composes_queues,
-    has_vendor_kueue,
-    kueue_without_v1beta2,
-)
+from gpuyard_lint.rules.subjects.installed_versions import has_vendor_kueue, kueue_without_v1beta2
 from gpuyard_lint.rules.subjects.pods import is_gpu_pod, pods_of
 from gpuyard_lint.rules.subjects.tenants import LOCAL_QUEUE, QUOTA, covers_gpus
 
@@ -40,7 +36,6 @@ def _check_queue_label(stack: Stack, _: Parameters) -> Iterator[Violation]:
         queues.setdefault(queue.namespace, set()).add(queue.name)
     of_cluster = {queue.name for queue in stack.resources_of_kinds(CLUSTER_QUEUE)}
     older = bool(kueue_without_v1beta2(stack)) or has_vendor_kueue(stack)
-    composed = composes_queues(stack)
     bounded = {quota.namespace for quota in stack.resources_of_kinds(QUOTA) if _binds(quota)}
     teams = parameters_by_namespace(stack)
     for job in stack.resources_of_kinds(*JOBS):
@@ -53,7 +48,7 @@ def _check_queue_label(stack: Stack, _: Parameters) -> Iterator[Violation]:
             if older and violation.path == _ANNOTATION:
                 if _is_about_gpus(job, stack):
                     yield Violation(violation.path, _READ_ONCE, violation.fix, job, Severity.INFO)
-            elif not (composed and violation.path == _LABEL and text(at(job.properties, *_LABEL))):
+            else:
                 yield violation
         yield from _topology(job)
 

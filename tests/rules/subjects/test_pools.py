@@ -256,15 +256,7 @@ TIER = {"gpu.nvidia.com/tier": "premium"}
         (karpenter(("gpu.nvidia.com/tier", "Exists", [])), True),
         (karpenter((TYPE, "In", ["p5.48xlarge"])), False),
         (Resource("karpenter.sh/v1beta1/Provisioner", "k", {"spec": {"labels": TIER}}), True),
-        (Resource("command:labels", "setup.sh", {"names": [*TIER]}), True),
-        (Resource("command:labels", "setup.sh", {"names": ["gpu.nvidia.com/zone"]}), False),
     ],
 )
 def test_who_gives_a_label_to_nodes_or_may(resource, gives):
     assert sets_label(Stack((resource,)), "gpu.nvidia.com/tier") is gives
-
-
-@every(("program", "installs"), [("nvidia-driver-installer", True), ("kueue", False)])
-def test_a_command_that_applies_googles_installer_installs_the_driver(program, installs):
-    applied = Resource("command:install", program, {"program": program, "version": "any"})
-    assert has_driver_installer(Stack((applied,))) is installs

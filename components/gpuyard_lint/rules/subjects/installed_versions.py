@@ -31,8 +31,6 @@ COMMAND = "command:install"
 """A program that a command in a script or a document installs, at a version."""
 NEWEST = "newest"
 """The version of a command that names none: the release of the day."""
-IMAGES = "command:images"
-"""Images, by `names` and by `containers`, that such commands set at each apply or load onto the nodes."""
 _BASES = ("resources", "bases", "components")
 _KUEUE_SINCE = (0, 15)
 """The first Kueue that serves v1beta2 and reads queue names only from a label."""
@@ -46,15 +44,10 @@ _OPERATOR = "gpu-operator"
 _CDI_SINCE = (25, 10)
 """The first GPU Operator with CDI by default, which keeps runc for pods without a runtime class."""
 _AS_DEFAULT = "NVIDIA_RUNTIME_SET_AS_DEFAULT"
-OPENSHIFT_AI = "openshift-ai"
-COMPOSED_QUEUES = "local-queues"
-"""LocalQueues whose names are generated: no file contains the names."""
-DRIVER_INSTALLER = "nvidia-driver-installer"
+_DRIVER_INSTALLER = "nvidia-driver-installer"
 """Google's DaemonSet that installs the driver on GKE nodes, by name."""
 _INSTALLER_IMAGE = re.compile(r"(^|/)([a-z]+-)?(nvidia|gpu)(-driver)?-installer([:@]|$)")
 """cos-nvidia-installer, gke-nvidia-installer, cos-gpu-installer, ubuntu-nvidia-driver-installer."""
-CHOSEN_CONFIGS = "device-plugin-configs"
-"""Configurations of the device plugin, if the input selects one of them for a node."""
 _CHOOSES_CONFIG = "nvidia.com/device-plugin.config"
 """The node label by which the operator selects."""
 _CHOOSES_NONE_SINCE = (1, 11)
@@ -154,21 +147,13 @@ def kuberay_accepting_v1alpha1(stack: Stack) -> str:
 
 
 @once_per_stack
-def composes_queues(stack: Stack) -> bool:
-    """Whether the input creates queues under names that are known only at run time."""
-    return any(resource.name == COMPOSED_QUEUES for resource in stack.resources_of_kinds(COMMAND))
-
-
-@once_per_stack
 def has_driver_installer(stack: Stack) -> bool:
-    """Whether a DaemonSet installs the driver on GKE nodes, or a command applies Google's."""
-    if any(resource.name == DRIVER_INSTALLER for resource in stack.resources_of_kinds(COMMAND)):
-        return True
+    """Whether a DaemonSet installs the driver on GKE nodes."""
     return any(map(_installs_drivers, stack.resources_of_kinds("apps/DaemonSet")))
 
 
 def _installs_drivers(agent: Resource) -> bool:
-    if DRIVER_INSTALLER in agent.name:
+    if _DRIVER_INSTALLER in agent.name:
         return True
     try:
         images = [text(c, "image") for pod in pods_of(agent) for _, c in pod.containers()]
@@ -180,8 +165,6 @@ def _installs_drivers(agent: Resource) -> bool:
 @once_per_stack
 def chooses_configs(stack: Stack) -> bool:
     """Whether a configuration of the plugin is selected: by a label in the input, or by an older operator."""
-    if any(resource.name == CHOSEN_CONFIGS for resource in stack.resources_of_kinds(COMMAND)):
-        return True
     if version_if_all_older(stack, "gpu-operator", _CHOOSES_NONE_SINCE):
         return True
     return any(_has_key(each.properties, _CHOOSES_CONFIG) for each in stack.resources)
@@ -196,8 +179,6 @@ def _has_key(value: Any, key: str) -> bool:
 @once_per_stack
 def has_vendor_kueue(stack: Stack) -> bool:
     """Whether a vendor's operator installs Kueue."""
-    if any(resource.name == OPENSHIFT_AI for resource in stack.resources_of_kinds(COMMAND)):
-        return True
     namespaces = [
         mapping(each.properties, "metadata", "labels")
         for each in stack.resources_of_kinds("Namespace")

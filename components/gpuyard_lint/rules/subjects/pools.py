@@ -55,8 +55,6 @@ _LIMITS = ("cpu", "memory", "nodes", GPU)
 """Fields of which every GPU machine has a nonzero value."""
 OWN_LABELS = ("gpu.nvidia.com/", "k8s.amazonaws.com/ec2-spot-termination")
 """Prefixes of labels that no component sets by default: from guides or set by users."""
-NODE_LABELS = "command:labels"
-"""Labels, by `names`, that a command or a document assigns to nodes."""
 _LABELLED: Mapping[str, tuple[str, ...]] = {
     NODE_GROUP: ("labels",),
     NODE_POOL: ("nodeConfig", "labels"),
@@ -333,10 +331,6 @@ def gpu_pools(resources: Iterator[Resource] | tuple[Resource, ...]) -> Iterator[
 @once_per_stack
 def sets_label(stack: Stack, name: str) -> bool:
     """Whether the input sets a label on nodes, or may: the labels of a pool can be unknown."""
-    if any(
-        name in items(each.properties, "names") for each in stack.resources_of_kinds(NODE_LABELS)
-    ):
-        return True
     return any(_labels(each, name) for each in stack.resources_of_kinds(*_LABELLED, _FEATURES))
 
 
