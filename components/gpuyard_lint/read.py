@@ -12,6 +12,7 @@ from yaml import YAMLError
 
 from gpuyard_core.catalogue.software.engine_files import is_pulumi_preview, is_stack_export
 from gpuyard_core.errors import UsageError
+from gpuyard_core.manifests.fields import UNKNOWN, mapping, mappings, text
 from gpuyard_core.manifests.templates import is_release
 from gpuyard_core.stack_files import platform_in
 from gpuyard_core.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudgetExceeded
@@ -32,7 +33,7 @@ from gpuyard_lint.embedded import (
 from gpuyard_lint.embedded_values import unread_embedded, with_embedded
 from gpuyard_lint.items import FileLocation, Item, LintInput, SkippedFile
 from gpuyard_lint.kubernetes import is_object, is_objects, objects
-from gpuyard_lint.languages.fleet import bundle_release, is_bundle
+from gpuyard_lint.languages.hcl_values import merge_overlays
 from gpuyard_lint.languages.pulumi_yaml import (
     PROJECT,
     is_project,
@@ -56,6 +57,45 @@ from gpuyard_lint.terraform import (
     plan_resources,
     terraform_state_resources,
 )
+
+_ELSEWHERE = ("valuesFiles", "valuesFrom", "templateValues")
+
+
+def is_bundle(value: Any) -> bool:
+    """Whether it names a chart in the form of Fleet."""
+    helm = value.get("helm") if isinstance(value, Mapping) and "apiVersion" not in value else None
+    return isinstance(helm, Mapping) and all(
+        isinstance(helm.get(key), str) for key in ("chart", "version")
+    )
+
+
+def bundle_release(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
+    """The chart, if it is from a repository: a chart in a folder has no version here."""
+    helm = mapping(value, "helm")
+    chart = text(helm, "chart")
+    if helm.get("repo") or chart.startswith("oci://"):
+        chart_values: Any = mapping(helm, "values")
+        if any(helm.get(key) for key in _ELSEWHERE):
+            chart_values = UNKNOWN
+        else:
+            more = [each.get("helm") for each in mappings(value, "targetCustomizations")]
+            over = [
+                _unknown_values(mapping(each, "values"))
+                for each in more
+                if isinstance(each, Mapping)
+            ]
+            chart_values = merge_overlays([chart_values, *over], deep=True)
+        properties = {"chart": chart, "version": text(helm, "version"), "values": chart_values}
+        below = replace(place, prefix=(*place.prefix, "helm"))
+        yield Item(Resource("helm:Chart", text(helm, "releaseName") or chart, properties), below)
+
+
+def _unknown_values(value: Any) -> Any:
+    """The same keys, with unknown values."""
+    if isinstance(value, Mapping):
+        return {key: _unknown_values(each) for key, each in value.items()}
+    return UNKNOWN
+
 
 TERRAFORM = (".tf", ".tofu")
 """Suffixes of Terraform and OpenTofu files; those of a folder are read together."""

@@ -51,7 +51,7 @@ version --facts --format json | classify nope | pack slices H100-80 1g.10gb=3 | 
 plan --help | cost --help | lint --help | offers --help | mig --help | classify --help
 explain --help | why --help | policies --help | render --help | images --help | get --help
 pack slices --help | pack machines --help | permissions --help | adopt --help | recover --help
-validate --help | readiness --help | sim --help
+validate --help | readiness --help
 """
 
 

@@ -3,8 +3,14 @@
 import pytest
 from testbed.plugins.cloud.shapes import SHAPES, Place, import_ids, words
 
-from gpuyard.adopting.lookup_commands import LOOKS, LookupCommand
-from gpuyard.adopting.resource_search import id_of, import_id, match_resource, resolve_identity
+from gpuyard.adopting.resource_search import (
+    LOOKS,
+    LookupCommand,
+    id_of,
+    import_id,
+    match_resource,
+    resolve_identity,
+)
 from gpuyard.preflight.probes import UNEXPECTED_FORMAT, Probe, ProbeAnswer
 from gpuyard_core.catalogue.cloud_fields import cloud_kind
 from gpuyard_core.catalogue.software.cloud_ids import IDENTITIES, LOOKUPS

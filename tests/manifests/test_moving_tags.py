@@ -1,6 +1,6 @@
 """Which tags are moved to newer builds."""
 
-from gpuyard_core.manifests.moving_tags import is_moving_tag
+from gpuyard_core.manifests.placeholders import is_moving_tag
 from kit.every import every
 
 

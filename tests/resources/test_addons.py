@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.resources.releases import RELEASE_TYPE
+from gpuyard.resources.component import RELEASE_TYPE
 from kit.addons import add_toys
 from kit.components import component, waits_for
 from kit.stacks import platform, pool, team

@@ -1,7 +1,7 @@
 """Cluster Autoscaler as a component: in clusters of ours on EKS, after what it reads; classes on GKE."""
 
 from gpuyard.render.aws.in_cluster.autoscaler import autoscaler_values
-from gpuyard.resources.releases import RELEASE_TYPE
+from gpuyard.resources.component import RELEASE_TYPE
 from kit.clouds import answers
 from kit.components import component, waits_for
 from kit.stacks import plan_of, platform, pool

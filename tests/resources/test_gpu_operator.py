@@ -8,9 +8,8 @@ import pytest
 from gpuyard.render.gpu_operator.existing_operator import required_values
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.resources import ClusterProvider, GpuOperator
-from gpuyard.resources.component import Component
+from gpuyard.resources.component import RELEASE_TYPE, Component
 from gpuyard.resources.gpu_operator import component as operator_component
-from gpuyard.resources.releases import RELEASE_TYPE
 from kit.components import component, waits_for
 from kit.stacks import plan_of, platform, pool, shape, team
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.render.kueue.chart import kueue_values
-from gpuyard.resources.releases import RELEASE_TYPE
+from gpuyard.resources.component import RELEASE_TYPE
 from gpuyard.sdk_classes import sdk_version
 from kit.components import component, waits_for
 from kit.stacks import plan_of, platform, pool, team

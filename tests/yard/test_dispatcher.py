@@ -27,7 +27,7 @@ from kit.stacks import Raw, platform, pool, team
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 NAME = "hub"
-GPUYARD = ".venv/bin/gpuyard"
+SIMULATE = (".venv/bin/python", "-m", "gpuyard_simulate")
 AT_MOST = 540
 """Seconds for one command. An object that the engine waits for holds it up for ten minutes."""
 
@@ -77,7 +77,7 @@ class Hub:
         self.writes(spec)
         said = self.pulumi("up", *QUIET)
         # As `make up` does: else the agents start Kueue anew later, in the middle of what comes next.
-        self.yard.run(GPUYARD, "sim", "up", "--name", NAME)
+        self.yard.run(*SIMULATE, "up", "--name", NAME)
         self.pulumi("preview", "--expect-no-changes")
         return said
 
@@ -100,7 +100,7 @@ class Hub:
 @pytest.fixture
 def hub(yard: Yard, tmp_path: Path) -> Iterator[Hub]:
     """An empty cluster and an empty stack; the cluster is taken away, whatever is on it."""
-    yard.run(GPUYARD, "sim", "up", "--name", NAME)
+    yard.run(*SIMULATE, "up", "--name", NAME)
     try:
         kubeconfig = yard.home / NAME / "kubeconfig"
         runtime = {"name": "python", "options": {"virtualenv": str(ROOT / ".venv")}}
@@ -112,7 +112,7 @@ def hub(yard: Yard, tmp_path: Path) -> Iterator[Hub]:
         one.pulumi("stack", "init")
         yield one
     finally:
-        yard.run(GPUYARD, "sim", "down", "--name", NAME)
+        yard.run(*SIMULATE, "down", "--name", NAME)
 
 
 LACKING = {

@@ -205,7 +205,7 @@ def test_the_tour_comes_out_as_told(up):
 
 
 def test_a_cluster_replaced_gets_its_platform_again(up):
-    up.run(".venv/bin/gpuyard", "sim", "reset", "--name", "local")
+    up.run(".venv/bin/python", "-m", "gpuyard_simulate", "reset", "--name", "local")
     said = up.run("scripts/yard", "up")
     assert "is up (" in said
     assert len(up.owned()) == len(objects_of(up.plan()))

@@ -1,5 +1,7 @@
 """Base class of all components: options, objects and their order of creation."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -14,10 +16,35 @@ from gpuyard.resources.errors import PlatformRejected, missing_provider_finding
 from gpuyard.resources.late_inputs import bind_outputs
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider, names_cluster, provider_of
-from gpuyard.resources.releases import register_release
+from gpuyard.sdk_classes import sdk_version
 from gpuyard.spec.sections import Apply
 from gpuyard_core.errors import UsageError
 from gpuyard_core.names import EXISTING_ANNOTATION, KUEUE_GROUP, PROTECT_ANNOTATION
+
+RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
+
+
+def register_release(
+    parent: pulumi.Resource, release: Release, opts: pulumi.ResourceOptions | None = None
+) -> pulumi.CustomResource:
+    """Register a release under `parent`, named as an object: `<parent>:Release:<namespace>/<name>`."""
+    inputs: dict[str, Any] = {
+        "name": release.name,
+        "namespace": release.namespace,
+        "chart": release.chart,
+        "values": dict(release.values),
+        "skipAwait": True,
+    }
+    if release.repository:
+        inputs["repositoryOpts"] = {"repo": release.repository}
+    if release.is_remote:  # a local chart folder has only one version
+        inputs["version"] = release.version
+    ours = pulumi.ResourceOptions(version=sdk_version("kubernetes"))
+    merged_opts = pulumi.ResourceOptions.merge(ours, opts)
+    merged_opts = pulumi.ResourceOptions.merge(merged_opts, pulumi.ResourceOptions(parent=parent))
+    name = f"{parent.pulumi_resource_name}:Release:{release.namespace}/{release.name}"
+    return pulumi.CustomResource(RELEASE_TYPE, name, inputs, merged_opts)
+
 
 _T = TypeVar("_T")
 _HELD = f"{KUEUE_GROUP}/"

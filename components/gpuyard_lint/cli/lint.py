@@ -5,7 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import reduce
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,13 +14,14 @@ from gpuyard_core.findings import Severity
 from gpuyard_core.local_files import read_regular, shown_path, write_file
 from gpuyard_core.stack_files import complete_stacks, find_stack
 from gpuyard_core.suggestions import nearest_name
-from gpuyard_core.terminal.console import diagnostics, results, write
-from gpuyard_core.terminal.documents import json_parts
+from gpuyard_core.terminal.console import STYLES, Console, diagnostics, results, write
+from gpuyard_core.terminal.documents import as_json, json_parts, tree
 from gpuyard_core.terminal.exit_codes import FINDINGS, OK, USAGE
+from gpuyard_core.terminal.findings import command_document
 from gpuyard_core.terminal.pages import show_page
 from gpuyard_core.today import today
 from gpuyard_core.yaml_tree import MAX_BYTES
-from gpuyard_lint import lint_command, rules_folder
+from gpuyard_lint import lint_command, page_command, rules_folder
 from gpuyard_lint.baseline import read_baseline
 from gpuyard_lint.baseline import write_baseline as as_baseline
 from gpuyard_lint.cli.files import FileSelection, TimeLimit, read_all, shown_names
@@ -31,6 +32,48 @@ from gpuyard_lint.report import Report, build_report
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import Rule
 from gpuyard_lint.rules.run import RuleConfiguration
+
+_WORD = 8
+_ID = 12
+
+
+def show_rules(paths: list[str], format: str) -> int:  # noqa: A002  the option's name
+    """List every rule; as a document with all fields."""
+    if paths:
+        raise UsageError(f"--rules takes no files. Remove {paths[0]} or --rules.")
+    if format not in {"text", "json"}:
+        raise UsageError(f"--rules supports --format text and json, not {format}.")
+    if format == "json":
+        write(as_json(command_document("lint", rules=[rule_document(rule) for rule in RULES])))
+    else:
+        _list(results())
+    return 0
+
+
+def _list(console: Console) -> None:
+    for rule in RULES:
+        first = f"{rule.severity.value.ljust(_WORD)}{rule.id.ljust(_ID)}"
+        console.print_wrapped(rule.title, first=first, style=STYLES[rule.severity])
+
+
+def rule_document(rule: Rule) -> dict[str, Any]:
+    """One rule as a document."""
+    return {
+        "id": rule.id,
+        "title": rule.title,
+        "severity": rule.severity.value,
+        "docs": page_command(rule.id),
+        "why": rule.why,
+        "fix": rule.fix,
+        "kinds": list(rule.kinds),
+        "parameters": tree(rule.parameters),
+        "references": [
+            {"framework": each.framework, "section": each.section} for each in rule.references
+        ],
+        "sources": list(rule.sources),
+        "remedy": rule.remediate is not None,
+    }
+
 
 _WORDS = {OK: "ok", USAGE: "unreadable", FINDINGS: "failed"}
 """The first word of the last line, by exit code."""
@@ -145,8 +188,6 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     Reads Kubernetes YAML, Pulumi previews and states, Terraform files and plans.
     """
     if rules:
-        from gpuyard_lint.cli.rules import show_rules
-
         return show_rules(paths or [], format.value)
     if explain is not None:
         return _explain(explain, paths or [])

@@ -19,7 +19,7 @@ from gpuyard_core.manifests.fields import (
     number,
     text,
 )
-from gpuyard_core.manifests.placeholders import is_placeholder
+from gpuyard_core.manifests.placeholders import is_placeholder, repository_of
 from gpuyard_core.manifests.pods import container_name, gpu_requests
 from gpuyard_lint.rules.rule import (
     ContextEffect,
@@ -29,10 +29,10 @@ from gpuyard_lint.rules.rule import (
     Violation,
     load_rule,
     once_per_stack,
+    read_table,
 )
 from gpuyard_lint.rules.subjects.claims import claims_only_other_devices
 from gpuyard_lint.rules.subjects.components import components_in
-from gpuyard_lint.rules.subjects.cuda_images import is_cuda_image
 from gpuyard_lint.rules.subjects.device_counts import (
     MAX_GPUS_PER_NODE,
     gpus_of_selected_nodes,
@@ -53,6 +53,33 @@ from gpuyard_lint.rules.subjects.pods import (
     pods_of,
 )
 from gpuyard_lint.rules.subjects.pools import GPU
+
+_WORDS = re.compile(r"(?<![a-z])(?:cuda|gpu|nvidia|cu\d{2,3}|cublas|tensorrt)(?![a-z])")
+"""In a name or a tag: projects with two image variants mark the CUDA one so."""
+_OTHERS = re.compile(r"(?<![a-z])(?:cpu|rocm|amd|intel|xpu|hpu|vulkan|tpu|neuron)(?![a-z])")
+"""The marks of the other variant."""
+_REGISTRY = "nvcr.io/"
+_SETS_IT_ELSE = frozenset(read_table("cuda_images"))
+"""Images that set the variable, unless the tag names other hardware."""
+_PLAIN = frozenset(read_table("images_without_cuda"))
+"""Well-known images without CUDA, by the last part of their names."""
+
+
+def is_cuda_image(image: str) -> bool | None:
+    """Whether an image sets the variable, by its name; None if the name does not tell."""
+    reference = image.partition("@")[0].lower()
+    if not reference:
+        return None
+    repository = repository_of(reference)
+    if _OTHERS.search(reference.rpartition("/")[2]):
+        return False
+    if reference.startswith(_REGISTRY) or _WORDS.search(reference):
+        return True
+    short = "/".join(repository.split("/")[-2:])
+    if short in _SETS_IT_ELSE:
+        return True
+    return False if repository.rpartition("/")[2] in _PLAIN else None
+
 
 # GPU-POD-01
 _SOCKETS = "/var/lib/kubelet/device-plugins"

@@ -16,9 +16,9 @@ from gpuyard_core.catalogue.software.cuda_tags import (
 )
 from gpuyard_core.findings import Path, Severity
 from gpuyard_core.manifests.fields import at, is_true, items, known_value, mapping, number, text
-from gpuyard_core.manifests.moving_tags import is_moving_tag
 from gpuyard_core.manifests.placeholders import (
     is_entirely_placeholder,
+    is_moving_tag,
     is_no_image,
     is_placeholder,
 )

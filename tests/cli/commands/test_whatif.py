@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpuyard.replay import NoConvergence
-from gpuyard_core.terminal.progress import progress_bar
+from gpuyard_core.terminal.console import progress_bar
 from gpuyard_core.terminal.text import format_seconds
 from kit.every import every
 from kit.html_page import Page, check_accessible, check_self_contained

@@ -1,9 +1,8 @@
 """Changes of kustomizations are found by what they select: each object is compared with few of them."""
 
 from gpuyard_lint.combined import scopes as together
-from gpuyard_lint.combined.change_index import ChangeIndex
 from gpuyard_lint.combined.kustomize import kustomizations
-from gpuyard_lint.combined.scopes import TOO_MANY_CHANGES, scopes
+from gpuyard_lint.combined.scopes import TOO_MANY_CHANGES, ChangeIndex, scopes
 from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
 from kit.cases.reading import reading

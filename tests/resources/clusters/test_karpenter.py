@@ -8,7 +8,7 @@ from gpuyard.render.aws.karpenter.charts import karpenter_values
 from gpuyard.resources import Karpenter
 from gpuyard.resources import platform as platforms
 from gpuyard.resources.clusters.change_preview import ChangePreview
-from gpuyard.resources.releases import RELEASE_TYPE
+from gpuyard.resources.component import RELEASE_TYPE
 from gpuyard_core.errors import OutputValueMissing
 from kit.clouds import answers
 from kit.components import component, waits_for

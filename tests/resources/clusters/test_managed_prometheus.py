@@ -4,7 +4,7 @@ import re
 
 import yaml
 
-from gpuyard.resources.releases import RELEASE_TYPE
+from gpuyard.resources.component import RELEASE_TYPE
 from kit.clouds import answers
 from kit.components import component
 from kit.stacks import platform, pool

@@ -1,6 +1,6 @@
 """Which images set NVIDIA_VISIBLE_DEVICES themselves, as far as their names tell."""
 
-from gpuyard_lint.rules.subjects.cuda_images import is_cuda_image
+from gpuyard_lint.rules.pod_devices import is_cuda_image
 from kit.every import every
 
 

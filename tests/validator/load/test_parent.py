@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard_validator.background import collectives_seconds, measure_gpu_loads
 from gpuyard_validator.checks import CHECKS
+from gpuyard_validator.command import collectives_seconds, measure_gpu_loads
 from gpuyard_validator.load import parent
 from gpuyard_validator.load.parent import (
     LoadRun,
@@ -230,7 +230,7 @@ def test_a_soak_has_steps_of_all_gpus_at_once(cuda, monkeypatch):
 
 
 def test_cut_gpus_silent_ones_and_a_run_without_time_are_not_put_to_work(monkeypatch):
-    monkeypatch.setattr("gpuyard_validator.background.run_load", lambda *_: pytest.fail("it works"))
+    monkeypatch.setattr("gpuyard_validator.command.run_load", lambda *_: pytest.fail("it works"))
     cut = machine("A100-40", cut=True)
     assert measure_gpu_loads(expected("A100-40", cut=True), cut, Driver(), 60.0) == cut
     silent = machine("T4")
@@ -248,7 +248,7 @@ def test_the_numbers_of_an_architecture_and_the_time_that_is_left(monkeypatch):
         asked.append(shift)
         return {n: Missing(MissingReason.NO_LIBRARY) for n in shift.gpus}
 
-    monkeypatch.setattr("gpuyard_validator.background.run_load", work)
+    monkeypatch.setattr("gpuyard_validator.command.run_load", work)
     for name in ("T4", "H100"):
         measure_gpu_loads(expected(name, profile="soak"), machine(name), Driver(), 1000.0)
     assert [shift.todo.numbers for shift in asked] == ["fp16"] + ["bf16"] * 8

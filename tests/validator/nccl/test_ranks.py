@@ -21,8 +21,8 @@ from packaging.version import Version
 
 from gpuyard_validator.nccl import rank, wire
 from gpuyard_validator.nccl.arithmetic import Operation
-from gpuyard_validator.nccl.bisection import bisect_slow_nodes
 from gpuyard_validator.nccl.collective import NcclCollective
+from gpuyard_validator.nccl.coordinator import bisect_slow_nodes
 from gpuyard_validator.nccl.log import excerpt, read_log
 from gpuyard_validator.nccl.wire import AuthenticationError, authenticate, receive, send, send_proof
 from kit.every import every

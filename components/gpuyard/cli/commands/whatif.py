@@ -16,12 +16,11 @@ from gpuyard.traces.records import MAX_JOBS
 from gpuyard_core.errors import UsageError
 from gpuyard_core.local_files import read_regular, shown_path, write_file
 from gpuyard_core.stack_files import complete_stacks
-from gpuyard_core.terminal.console import Console, diagnostics, results, write
+from gpuyard_core.terminal.console import Console, diagnostics, progress_bar, results, write
 from gpuyard_core.terminal.documents import as_json
 from gpuyard_core.terminal.exit_codes import OK, USAGE
 from gpuyard_core.terminal.findings import show_verdict
 from gpuyard_core.terminal.options import Format
-from gpuyard_core.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from gpuyard.cli.views.whatif import ReplayedStack

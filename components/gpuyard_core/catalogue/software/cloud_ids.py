@@ -18,7 +18,7 @@ SOURCES = (
 IMPORTED = find_source("cloud-ids.imported")
 """The id formats of `pulumi import` (`IDENTITIES`)."""
 LOOKED_UP = find_source("cloud-ids.looked-up")
-"""The commands that list existing resources of an account (`gpuyard.adopting.lookup_commands`)."""
+"""The commands that list existing resources of an account (`gpuyard.adopting.resource_search`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from gpuyard.plan.records import (
 from gpuyard.plan.software.support import joins_operator
 from gpuyard.spec.platform import Cloud, Gate, PlatformSpec, ValidationProfile, ValidationSpec
 from gpuyard.spec.sections import DatasetKind, FabricKind
-from gpuyard_core.catalogue.cluster.store_speeds import ASKED, NODE, StoreSpeed, sold_speed
+from gpuyard_core.catalogue.cluster.check_thresholds import ASKED, NODE, StoreSpeed, sold_speed
 from gpuyard_core.catalogue.fabric import GPUDIRECT, efa_interfaces_to_launch
 from gpuyard_core.catalogue.sharing import SharingMethod
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info

@@ -1,6 +1,6 @@
 """What a store is sold with, by its kind."""
 
-from gpuyard_core.catalogue.cluster.store_speeds import sold_speed
+from gpuyard_core.catalogue.cluster.check_thresholds import sold_speed
 
 
 def test_of_what_nobody_sells_no_speed_is_known():
