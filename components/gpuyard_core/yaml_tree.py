@@ -80,13 +80,6 @@ class Document:
         ends = range(len(path), -1, -1)
         return next((path[:end] for end in ends if path[:end] in self.lines), None)
 
-    def last_line_below(self, path: Path) -> int:
-        """The line on which the last part below a path begins; 1 if nothing is marked."""
-        if isinstance(self.lines, Marks):
-            return self.lines.last_position(path) or 1
-        inside = (line for each, line in self.lines.items() if each[: len(path)] == path)
-        return max(inside, default=1)
-
 
 def parse_yaml(data: bytes, name: str) -> Document:
     """Read one YAML document; otherwise UsageError with the reason."""

@@ -40,19 +40,6 @@ class FileLocation:
         line, column = self._position(path)
         return (line, column) if self.to_source_line is None else (self.to_source_line(line), 1)
 
-    def lines_to(self, path: Path) -> list[int]:
-        """The lines along a path, from the resource's own."""
-        return [self.position(path[:end])[0] for end in range(len(path) + 1)]
-
-    def last_line(self) -> int:
-        """The last line of the resource."""
-        last = (
-            self.fixed_position[0]
-            if self.fixed_position
-            else self.first_line + self.document.last_line_below(self.prefix)
-        )
-        return last if self.to_source_line is None else self.to_source_line(last)
-
     def _position(self, path: Path) -> tuple[int, int]:
         over = self.override_positions or {}
         written = self._written(path) if over or self.fixed_position is None else ()

@@ -289,21 +289,6 @@ def test_every_part_of_every_document_stands_where_yaml_says(trees, flow):
         assert places(document) == stands(node)
 
 
-@given(JSON.filter(lambda tree: tree is not None))
-def test_the_last_line_of_a_part_is_that_of_all_that_is_below(tree):
-    text = yaml.safe_dump(tree).encode()
-    (found,) = parse_documents(text, "x")
-    plain = parse_yaml(text, "x")
-    for path in found.lines:
-        below = [line for each, line in found.lines.items() if each[: len(path)] == path]
-        assert found.last_line_below(path) == plain.last_line_below(path) == max(below)
-    assert (
-        found.last_line_below(("nothing", "there"))
-        == plain.last_line_below(("nothing", "there"))
-        == 1
-    )
-
-
 def test_a_list_of_many_is_asked_again_and_again():
     text = "items:\n" + "".join(f"- {{a: {n}, b: [x]}}\n" for n in range(100))
     (found,) = parse_documents(text.encode(), "x")

@@ -119,11 +119,6 @@ class Marks(Mapping[Path, int]):
     def __iter__(self) -> Iterator[Path]:
         return (path for path, _ in self._positions.position_indexes())
 
-    def last_position(self, path: Path) -> int | None:
-        """The mark of the last part below a path, without resolving others."""
-        number = self._positions.position_index(path)
-        return None if number is None else self._numbers[self._positions.ends[number] - 1]
-
     def by_path(self) -> dict[Path, int]:
         """All marks at once: faster than single queries, but needs more memory."""
         return {path: self._numbers[number] for path, number in self._positions.position_indexes()}

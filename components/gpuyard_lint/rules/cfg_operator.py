@@ -320,7 +320,6 @@ _FAILS = frozenset(
 """Settings without which pods wait for missing slices or shares."""
 _SLIP = 0.9
 """Minimum similarity of a misspelled key, so that keys with only a common prefix do not match."""
-_SWITCHES = ("enable", "enabled")
 _OLD_OPERATOR, _OLD_TOOLKIT = re.compile(r"v?1\.\d+\."), re.compile(r"1\.[0-7]\.|v1\.(?:[89]|10)\.")
 _STRATEGIES = ("none", "single", "mixed", "")
 _LAYOUTS = ("all-disabled", "")
