@@ -488,12 +488,12 @@ def test_what_goes_wrong_is_said_and_tried_again(account, monkeypatch, capsys):
 
     monkeypatch.setattr(agent.time, "sleep", sleep)
     monkeypatch.setattr(
-        agent, "JsonClient", lambda *_: (_ for _ in ()).throw(Unreachable("nobody"))
+        agent, "JsonClient", lambda *_: (_ for _ in ()).throw(Unreachable("no answer"))
     )
     with pytest.raises(KeyboardInterrupt):
         command.main(started(account))
     assert naps == [15, 15, 15]
-    assert capsys.readouterr().out.count("skipped: Unreachable('nobody')") == 3
+    assert capsys.readouterr().out.count("skipped: Unreachable('no answer')") == 3
     assert command.main(started(account, "--once")) == 1
 
 

@@ -10,7 +10,7 @@ from gpuyard.plan.money.bill import running_costs
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay import EndReason, NoConvergence, Replay, ReplayOptions, SubmittedJob, replay
 from gpuyard.replay.accounts import HourSeries
-from gpuyard.replay.cluster import Cluster, HeldJob
+from gpuyard.replay.cluster import AdmittedJob, Cluster
 from gpuyard.scheduler.nodes import planned_node_resources
 from gpuyard_core.manifests.quantities import CPU, MEMORY
 from gpuyard_core.names import GPU
@@ -64,8 +64,8 @@ def test_no_node_is_over_committed_and_no_job_runs_before_its_submission(number:
     watched: list[int] = []
     put = Cluster.place
 
-    def place(cluster: Cluster, held: HeldJob) -> bool:
-        result = put(cluster, held)
+    def place(cluster: Cluster, admitted: AdmittedJob) -> bool:
+        result = put(cluster, admitted)
         for each in cluster.pools.values():
             watched.extend(min(state) for state in each.nodes.values())
         return result
@@ -118,12 +118,12 @@ def test_work_is_conserved(number: int):
     looked: list[bool] = []
     retry = Cluster.retry
 
-    def retried(cluster: Cluster) -> list[HeldJob]:
+    def retried(cluster: Cluster) -> list[AdmittedJob]:
         result = retry(cluster)
         for pool_name, nodes in cluster.pools.items():
-            for held in cluster.pending_jobs(pool_name):
-                assert held.request is not None
-                looked.append(nodes.fits_near(held.request, 1))
+            for admitted in cluster.pending_jobs(pool_name):
+                assert admitted.request is not None
+                looked.append(nodes.fits_near(admitted.request, 1))
         return result
 
     with pytest.MonkeyPatch.context() as patch:

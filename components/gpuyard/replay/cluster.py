@@ -42,7 +42,7 @@ Push = Callable[[float, Kind, int, int], None]
 
 
 @dataclass(slots=True, eq=False)
-class HeldJob:
+class AdmittedJob:
     """A job with quota."""
 
     job: int
@@ -76,19 +76,19 @@ class HeldJob:
 class _Pending:
     """Jobs of a pool with pods that have no node, in the order in which they get one."""
 
-    jobs: list[tuple[tuple[int, int], HeldJob]] = field(
-        default_factory=list[tuple[tuple[int, int], HeldJob]]
+    jobs: list[tuple[tuple[int, int], AdmittedJob]] = field(
+        default_factory=list[tuple[tuple[int, int], AdmittedJob]]
     )
     nodes: int | None = None
     """Empty nodes that they need; None: not known since the last change."""
 
-    def add(self, held: HeldJob) -> None:
-        insort(self.jobs, (held.order, held), key=lambda each: each[0])
+    def add(self, admitted: AdmittedJob) -> None:
+        insort(self.jobs, (admitted.order, admitted), key=lambda each: each[0])
         self.nodes = None
 
-    def remove(self, held: HeldJob) -> None:
-        place = bisect_left(self.jobs, held.order, key=lambda each: each[0])
-        if place < len(self.jobs) and self.jobs[place][1] is held:
+    def remove(self, admitted: AdmittedJob) -> None:
+        place = bisect_left(self.jobs, admitted.order, key=lambda each: each[0])
+        if place < len(self.jobs) and self.jobs[place][1] is admitted:
             del self.jobs[place]
         self.nodes = None
 
@@ -115,7 +115,7 @@ class Cluster:
             p.name: [0] * len(p.capacity_options) for p in plan.pools
         }
         """By pool: nodes of each capacity option."""
-        self._jobs_of: dict[int, dict[int, HeldJob]] = {}
+        self._jobs_of: dict[int, dict[int, AdmittedJob]] = {}
         """By spot node: the jobs on it."""
         self._used: dict[str, float] = dict.fromkeys(self.pools, 0.0)
         """By pool: GPUs with pods."""
@@ -167,66 +167,66 @@ class Cluster:
         request = nodes.request(requests)
         return request is not None and nodes.fits_near(request, pods)
 
-    def place(self, held: HeldJob) -> bool:
+    def place(self, admitted: AdmittedJob) -> bool:
         """Put its pods on nodes; those that find none stay pending. True if all have one."""
-        pool, request = held.pool, held.request
+        pool, request = admitted.pool, admitted.request
         if pool is None or request is None:
             return False
-        self._put(held, pool, request)
-        if held.missing:
-            self._pending[pool.name].add(held)
-        return not held.missing
+        self._put(admitted, pool, request)
+        if admitted.missing:
+            self._pending[pool.name].add(admitted)
+        return not admitted.missing
 
-    def _put(self, held: HeldJob, pool: NodePool, request: PodRequest) -> None:
+    def _put(self, admitted: AdmittedJob, pool: NodePool, request: PodRequest) -> None:
         near = pool.plan.topology is not None
-        placed = (pool.place_near if near else pool.place)(request, held.missing)
+        placed = (pool.place_near if near else pool.place)(request, admitted.missing)
         for node, pods in placed.items():
-            held.placed[node] = held.placed.get(node, 0) + pods
-            held.missing -= pods
-            self._used[pool.name] += held.gpus_per_pod * pods
+            admitted.placed[node] = admitted.placed.get(node, 0) + pods
+            admitted.missing -= pods
+            self._used[pool.name] += admitted.gpus_per_pod * pods
             if node in self._jobs_of:
-                self._jobs_of[node][held.number] = held
+                self._jobs_of[node][admitted.number] = admitted
 
-    def release(self, held: HeldJob) -> None:
+    def release(self, admitted: AdmittedJob) -> None:
         """Its pods are gone."""
-        pool, request = held.pool, held.request
+        pool, request = admitted.pool, admitted.request
         if pool is None or request is None:
             return
-        if held.missing:
-            self._pending[pool.name].remove(held)
-        for node, pods in held.placed.items():
+        if admitted.missing:
+            self._pending[pool.name].remove(admitted)
+        for node, pods in admitted.placed.items():
             if node in pool.nodes:
                 pool.change(node, request, -pods)
-                self._jobs_of.get(node, {}).pop(held.number, None)
-            self._used[pool.name] -= held.gpus_per_pod * pods
-        held.placed = {}
+                self._jobs_of.get(node, {}).pop(admitted.number, None)
+            self._used[pool.name] -= admitted.gpus_per_pod * pods
+        admitted.placed = {}
         self._freed[pool.name] = None
 
-    def retry(self) -> list[HeldJob]:
+    def retry(self) -> list[AdmittedJob]:
         """Place pending pods where nodes became free; the jobs of which all pods have a node now."""
-        complete: list[HeldJob] = []
+        complete: list[AdmittedJob] = []
         for name in self._freed:
             pending, pool = self._pending[name], self.pools[name]
             failed: set[int] = set()
-            for _, held in [*pending.jobs]:
-                request = held.request
+            for _, admitted in [*pending.jobs]:
+                request = admitted.request
                 if request is None or id(request) in failed:
                     continue
-                before = held.missing
-                self._put(held, pool, request)
-                if held.missing < before:
+                before = admitted.missing
+                self._put(admitted, pool, request)
+                if admitted.missing < before:
                     pending.nodes = None
-                if held.missing:
+                if admitted.missing:
                     failed.add(id(request))
                 else:
-                    pending.remove(held)
-                    complete.append(held)
+                    pending.remove(admitted)
+                    complete.append(admitted)
         self._freed.clear()
         return complete
 
-    def pending_jobs(self, pool: str) -> Iterator[HeldJob]:
+    def pending_jobs(self, pool: str) -> Iterator[AdmittedJob]:
         """The jobs of a pool with pods that have no node, in the order in which they get one."""
-        return (held for _, held in self._pending[pool].jobs)
+        return (admitted for _, admitted in self._pending[pool].jobs)
 
     # ── nodes ─────────────────────────────────────────────────────────────────────────────────────
     def _new_node(self, pool: str) -> int:
@@ -278,7 +278,7 @@ class Cluster:
             self._sold[pool][option] -= 1
         self._jobs_of.pop(node, None)
 
-    def interrupt(self, now: float, node: int) -> list[HeldJob]:
+    def interrupt(self, now: float, node: int) -> list[AdmittedJob]:
         """A spot node ends: the jobs that had pods on it."""
         if node not in self._jobs_of:
             return []
@@ -332,7 +332,7 @@ class Cluster:
         if pending.nodes is None:
             pending.nodes = _nodes_for(pool, pending.jobs)
         gpus = accounts.ready * pool.gpus
-        first = min((held.submitted for _, held in pending.jobs), default=now)
+        first = min((admitted.submitted for _, admitted in pending.jobs), default=now)
         return PoolObservation(
             pool=name,
             seconds=now,
@@ -351,11 +351,11 @@ class Cluster:
         return sum(pool.booting for pool in self._accounts.pools.values())
 
 
-def _nodes_for(pool: NodePool, jobs: list[tuple[tuple[int, int], HeldJob]]) -> int:
+def _nodes_for(pool: NodePool, jobs: list[tuple[tuple[int, int], AdmittedJob]]) -> int:
     """Empty nodes that these jobs' pending pods need, first fit."""
     groups: Counter[State] = Counter()
-    for _, held in jobs:
-        request, pods = held.request, held.missing
+    for _, admitted in jobs:
+        request, pods = admitted.request, admitted.missing
         if request is None:
             continue
         for state in (*groups, pool.whole):

@@ -54,7 +54,7 @@ class EndReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInterval:
-    """A period in which a job held its quota."""
+    """A period in which a job has its quota."""
 
     start: float
     end: float

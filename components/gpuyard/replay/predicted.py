@@ -231,8 +231,8 @@ class _Sweep:
             if not advice.preempt or all(amount <= 0 for amount in missing.values()):
                 break
             one, started = found[advice.name]
-            held = next(i.uses for i in one.intervals if i.start == started)
-            for key, amount in held.items():
+            freed = next(i.uses for i in one.intervals if i.start == started)
+            for key, amount in freed.items():
                 if key in missing:
                     missing[key] -= amount
         if all(amount <= 0 for amount in missing.values()):

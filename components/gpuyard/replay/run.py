@@ -8,7 +8,7 @@ from gpuyard.plan.queueing.kueue import FIRST_REQUEUE_SECONDS, LONGEST_REQUEUE_S
 from gpuyard.plan.queueing.queueing_checks import teams_with_compared_queues
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay.accounts import HOUR, TYPICAL_SHAPES, Accounts, Outcome
-from gpuyard.replay.cluster import Cluster, HeldJob, Kind
+from gpuyard.replay.cluster import AdmittedJob, Cluster, Kind
 from gpuyard.replay.cycle import QueueHead, cycle
 from gpuyard.replay.jobs import EndReason, JobHistory, Rank, RunInterval, SubmittedJob
 from gpuyard.replay.options import ReplayOptions, Timing
@@ -189,7 +189,7 @@ class _Run:
         """Seconds of run time that a job has saved in a checkpoint."""
         self._requeued: dict[int, tuple[int, float]] = {}
         """How often a job was not ready in time, and when last: it is then ordered by that time."""
-        self._held: dict[int, HeldJob] = {}
+        self._admitted_jobs: dict[int, AdmittedJob] = {}
         """By number of the run."""
         self._count = self._first = 0
         self._again_at: float | None = None
@@ -260,12 +260,12 @@ class _Run:
 
     def _is_over(self, now: float) -> bool:
         """Whether no job runs or waits any more, or those that wait do so in vain."""
-        if not self._held and self._again_at is None and not self._requeued_waiting():
+        if not self._admitted_jobs and self._again_at is None and not self._requeued_waiting():
             return True
         stuck = 2 * (LONGEST_REQUEUE_SECONDS + self.plan.queueing.start_minutes * 60)
         if not self.options.nodes or now - self._progress_at <= stuck or self.cluster.booting():
             return False
-        return all(held.running_since is None for held in self._held.values())
+        return all(admitted.running_since is None for admitted in self._admitted_jobs.values())
 
     def _requeued_waiting(self) -> bool:
         return any(kind is Kind.RETURNS for _, kind, _, _ in self._events)
@@ -280,8 +280,8 @@ class _Run:
 
     def _happens(self, now: float, kind: Kind, number: int, job: int) -> None:
         if kind in _OF_RUNS:
-            if (held := self._held.get(number)) is not None:
-                self._happens_to(now, kind, held)
+            if (admitted := self._admitted_jobs.get(number)) is not None:
+                self._happens_to(now, kind, admitted)
         elif kind is Kind.RETURNS:
             self._enqueue(job)
         elif kind is Kind.AGAIN:
@@ -291,21 +291,21 @@ class _Run:
         else:
             self._nodes_change(now, kind, number)
 
-    def _happens_to(self, now: float, kind: Kind, held: HeldJob) -> None:
+    def _happens_to(self, now: float, kind: Kind, admitted: AdmittedJob) -> None:
         """A run ends, gives way, or was not ready in time."""
         if kind is Kind.TIMES_OUT:
-            if held.missing and held.stops_at is None:
-                self._stop(now, held, EndReason.NOT_READY)
-        elif (held.stops_at is None) is (kind is Kind.ENDS):
-            self._leaves(now, held)
+            if admitted.missing and admitted.stops_at is None:
+                self._stop(now, admitted, EndReason.NOT_READY)
+        elif (admitted.stops_at is None) is (kind is Kind.ENDS):
+            self._leaves(now, admitted)
 
     def _nodes_change(self, now: float, kind: Kind, node: int) -> None:
         if kind is Kind.NODE_READY:
             self.cluster.node_ready(now, node)
         elif kind is Kind.NODE_INTERRUPTED:
-            for held in self.cluster.interrupt(now, node):
-                if held.stops_at is None:
-                    self._stop(now, held, EndReason.INTERRUPTED)
+            for admitted in self.cluster.interrupt(now, node):
+                if admitted.stops_at is None:
+                    self._stop(now, admitted, EndReason.INTERRUPTED)
         elif kind is Kind.SCALES:
             self._scales_at = None
             self.cluster.scale(now)
@@ -320,8 +320,8 @@ class _Run:
             pass
         if not self.options.nodes:
             return
-        for held in self.cluster.retry():
-            self._runs(now, held)
+        for admitted in self.cluster.retry():
+            self._runs(now, admitted)
         at = self.cluster.next_scaling(now)
         if at is not None and (self._scales_at is None or at < self._scales_at):
             self._scales_at = at
@@ -387,7 +387,7 @@ class _Run:
             self.queues[head.team].first(head.job, head.shape)
             for target in targets:
                 if not target.is_terminating:
-                    self._preempt(now, self._held[target.since], head.job)
+                    self._preempt(now, self._admitted_jobs[target.since], head.job)
                     is_changed = True
         return bool(verdicts.admitted or verdicts.impossible or is_changed)
 
@@ -407,94 +407,94 @@ class _Run:
         if self._order[head.job] is None:
             self._order[head.job] = self._first
             self._first += 1
-        held = HeldJob(
+        admitted = AdmittedJob(
             head.job, head.shape, running, now, job.submitted_at_seconds, self._count, job.pods
         )
-        self._held[self._count] = held
+        self._admitted_jobs[self._count] = admitted
         pools = dict.fromkeys(head.assignment.pools.get(0, ()))
         if len(pools) == 1:
-            held.pool = self.cluster.pools[next(iter(pools))]
-            held.gpus_per_pod = held.pool.gpus_of(job.requests)
-            held.request = held.pool.request(job.requests)
-        if not self.options.nodes or not pools or self.cluster.place(held):
-            self._runs(now, held)
+            admitted.pool = self.cluster.pools[next(iter(pools))]
+            admitted.gpus_per_pod = admitted.pool.gpus_of(job.requests)
+            admitted.request = admitted.pool.request(job.requests)
+        if not self.options.nodes or not pools or self.cluster.place(admitted):
+            self._runs(now, admitted)
         else:
             limit = now + self.plan.queueing.start_minutes * 60
-            self._push(limit, Kind.TIMES_OUT, held.number, head.job)
+            self._push(limit, Kind.TIMES_OUT, admitted.number, head.job)
 
-    def _runs(self, now: float, held: HeldJob) -> None:
+    def _runs(self, now: float, admitted: AdmittedJob) -> None:
         """All its pods have a node."""
-        held.running_since = now + self.timing.start
+        admitted.running_since = now + self.timing.start
         self._progress_at = now
-        if held.stops_at is None:
-            rest = self.jobs[held.job].run_seconds - self._done.get(held.job, 0.0)
-            end = held.running_since + rest + self.timing.stop
-            self._push(end, Kind.ENDS, held.number, held.job)
+        if admitted.stops_at is None:
+            rest = self.jobs[admitted.job].run_seconds - self._done.get(admitted.job, 0.0)
+            end = admitted.running_since + rest + self.timing.stop
+            self._push(end, Kind.ENDS, admitted.number, admitted.job)
 
-    def _leaves(self, now: float, held: HeldJob) -> None:
+    def _leaves(self, now: float, admitted: AdmittedJob) -> None:
         """Release its quota; inadmissible jobs are retried together after a delay."""
-        job = self.jobs[held.job]
-        self.running.remove(held.running)
-        del self._held[held.number]
+        job = self.jobs[admitted.job]
+        self.running.remove(admitted.running)
+        del self._admitted_jobs[admitted.number]
         if self.options.nodes:
-            self.cluster.release(held)
-        self._account(now, held)
+            self.cluster.release(admitted)
+        self._account(now, admitted)
         interval = RunInterval(
-            start=held.since,
+            start=admitted.since,
             end=now,
-            uses=held.running.uses,
-            evicted_by=held.gives_way_to,
-            reason=held.reason,
-            running_since=held.running_since,
+            uses=admitted.running.uses,
+            evicted_by=admitted.gives_way_to,
+            reason=admitted.reason,
+            running_since=admitted.running_since,
         )
-        self._intervals[held.job] = (*self._intervals[held.job], interval)
+        self._intervals[admitted.job] = (*self._intervals[admitted.job], interval)
         if self._again_at is None:
             self._again_at = now + self.timing.requeue
             self._push(self._again_at, Kind.AGAIN, 0, 0)
-        if held.reason is EndReason.NOT_READY:
-            times = self._requeued.get(held.job, (0, 0.0))[0]
-            self._requeued[held.job] = (times + 1, held.stops_at or now)
+        if admitted.reason is EndReason.NOT_READY:
+            times = self._requeued.get(admitted.job, (0, 0.0))[0]
+            self._requeued[admitted.job] = (times + 1, admitted.stops_at or now)
             wait = min(FIRST_REQUEUE_SECONDS * 2**times, LONGEST_REQUEUE_SECONDS)
-            self._push(now + wait, Kind.RETURNS, 0, held.job)
-        elif held.reason is not EndReason.COMPLETED:
-            self.queues[job.team].add(held.job, held.shape, self._rank(held.job))
+            self._push(now + wait, Kind.RETURNS, 0, admitted.job)
+        elif admitted.reason is not EndReason.COMPLETED:
+            self.queues[job.team].add(admitted.job, admitted.shape, self._rank(admitted.job))
 
-    def _account(self, now: float, held: HeldJob) -> None:
+    def _account(self, now: float, admitted: AdmittedJob) -> None:
         """Count its GPUs, and the work that it lost."""
-        job = self.jobs[held.job]
-        gpus = held.gpus_per_pod * job.pods
-        since = held.running_since
-        if held.reason is EndReason.COMPLETED:
+        job = self.jobs[admitted.job]
+        gpus = admitted.gpus_per_pod * job.pods
+        since = admitted.running_since
+        if admitted.reason is EndReason.COMPLETED:
             self.accounts.end = max(self.accounts.end, now)
             self._progress_at = now
-        if held.pool and since is not None:
-            self.accounts.job_ran(held.pool.name, since, now, gpus, job.utilisation)
-        if held.reason is EndReason.COMPLETED:
+        if admitted.pool and since is not None:
+            self.accounts.job_ran(admitted.pool.name, since, now, gpus, job.utilisation)
+        if admitted.reason is EndReason.COMPLETED:
             return
-        stopped = now if held.stops_at is None else held.stops_at
-        before = self._done.get(held.job, 0.0)
+        stopped = now if admitted.stops_at is None else admitted.stops_at
+        before = self._done.get(admitted.job, 0.0)
         done = before + (max(0.0, stopped - since) if since is not None else 0.0)
         every = job.checkpoint_seconds or self._checkpoint
         saved = max(before, done // every * every) if every else 0.0
         if saved:
-            self._done[held.job] = saved
-        self.accounts.job_stopped(held.reason, (done - saved) * gpus)
+            self._done[admitted.job] = saved
+        self.accounts.job_stopped(admitted.reason, (done - saved) * gpus)
 
-    def _preempt(self, now: float, held: HeldJob, to: int) -> None:
-        job, other = self.jobs[held.job], self.jobs[to]
-        if len(self._intervals[held.job]) >= self.options.most_evictions:
+    def _preempt(self, now: float, admitted: AdmittedJob, to: int) -> None:
+        job, other = self.jobs[admitted.job], self.jobs[to]
+        if len(self._intervals[admitted.job]) >= self.options.most_evictions:
             raise NoConvergence(
                 f"job {job.name} of team {job.team} was evicted {self.options.most_evictions} times, and "
                 f"now for {other.name} of team {other.team}, {now:g} s after the start"
             )
-        held.gives_way_to = other.name
-        self._stop(now, held, EndReason.PREEMPTED)
+        admitted.gives_way_to = other.name
+        self._stop(now, admitted, EndReason.PREEMPTED)
 
-    def _stop(self, now: float, held: HeldJob, reason: EndReason) -> None:
+    def _stop(self, now: float, admitted: AdmittedJob, reason: EndReason) -> None:
         """Its pods terminate; then it releases its quota."""
-        held.reason, held.stops_at = reason, now
-        held.running = self.running.terminate(held.running)
-        self._push(now + self.timing.eviction, Kind.GIVES_WAY, held.number, held.job)
+        admitted.reason, admitted.stops_at = reason, now
+        admitted.running = self.running.terminate(admitted.running)
+        self._push(now + self.timing.eviction, Kind.GIVES_WAY, admitted.number, admitted.job)
 
 
 _OF_RUNS = frozenset({Kind.ENDS, Kind.GIVES_WAY, Kind.TIMES_OUT})
