@@ -58,6 +58,20 @@ def test_a_higher_priority_evicts_inside_its_team_and_the_evicted_job_begins_ane
     assert starts(found)["a-high"] == 5, "a second later: pods end first"
 
 
+def test_an_evicted_job_whose_pods_have_ended_runs_nothing_again():
+    """It holds quota until Kueue has seen that its pods ended. Seen: evicted in that time, it finished with its next
+    admission.
+    """
+    jobs = [came("a-low"), came("a-high", at=11, priority=5, seconds=2)]
+    found = replay(queues(1, a={"guarantee": 8}), jobs, Timing(stop=2))
+    low = courses(found)["a-low"]
+    assert [(s.start, s.end, s.evicted_by) for s in low.intervals] == [
+        (0, 12, "a-high"),
+        (17, 19, ""),
+    ]
+    assert (low.evictions, starts(found)["a-high"]) == (1, 12)
+
+
 def test_borrowing_ends_at_its_limit():
     plan = queues(4, a={"guarantee": 8, "borrow": 8}, b={})
     found = replay(plan, [came(f"a-{i}") for i in range(3)])

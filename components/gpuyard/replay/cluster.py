@@ -60,6 +60,8 @@ class AdmittedJob:
     placed: dict[int, int] = field(default_factory=dict[int, int])
     """Pods by node."""
     running_since: float | None = None
+    pods_end_at: float | None = None
+    """When its pods end unless it is stopped before."""
     stops_at: float | None = None
     """When it was stopped; its pods terminate."""
     reason: EndReason = EndReason.COMPLETED

@@ -11,7 +11,12 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
 from gpuyard.replay.options import Chance
 from gpuyard.scheduler.nodes import planned_node_resources, with_pods_resource
-from gpuyard_core.catalogue.kubernetes.scheduling import DEFAULT_WEIGHTS, MAX_SCORE, PACKING_WEIGHTS
+from gpuyard_core.catalogue.kubernetes.scheduling import (
+    DEFAULT_WEIGHTS,
+    FEWEST_SAMPLED_NODES,
+    MAX_SCORE,
+    PACKING_WEIGHTS,
+)
 from gpuyard_core.manifests.quantities import CPU, MEMORY, MIB
 
 State = tuple[int, ...]
@@ -49,6 +54,7 @@ class NodePool:
         self.gpu_parts = tuple(float(a.gpu_share) for a in pool.advertised)
         self.nodes: dict[int, State] = {}
         self._rng = rng
+        self._examines_all = sum(p.nodes.high for p in plan.pools) < FEWEST_SAMPLED_NODES
         packs = plan.provider.packs_nodes and not plan.spec.cluster_exists
         self._weights = PACKING_WEIGHTS if packs else DEFAULT_WEIGHTS
         self._sign = 1 if packs else -1
@@ -159,20 +165,31 @@ class NodePool:
         return placed
 
     def _best_node(self, request: PodRequest) -> int | None:
-        """A node of the highest score; one of several at random, as kube-scheduler does."""
+        """A node of the highest score; of several, the one that kube-scheduler lists first.
+
+        In clusters of fewer than 100 nodes that is the oldest. In larger ones it examines a part of the nodes, each time
+        from where it stopped: any of them.
+        """
         scores, highest, ties = request.scores, -1, 0
         chosen: dict[int, None] | None = None
+        oldest: int | None = None
         for state, nodes in self._fitting(request):
             score = scores.get(state)
             if score is None:
                 score = self._score(request, state)
-            if score > highest:
+            if self._examines_all:
+                if score >= highest:
+                    first = min(nodes)
+                    if score > highest or oldest is None or first < oldest:
+                        oldest = first
+                    highest = score
+            elif score > highest:
                 highest, chosen, ties = score, nodes, len(nodes)
             elif score == highest:
                 ties += len(nodes)
                 if self._rng.uniform() * ties < len(nodes):
                     chosen = nodes
-        return None if chosen is None else next(iter(chosen))
+        return oldest if chosen is None else next(iter(chosen))
 
     def _score(self, request: PodRequest, state: State) -> int:
         """NodeResourcesFit and NodeResourcesBalancedAllocation, of equal weight."""

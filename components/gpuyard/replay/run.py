@@ -428,7 +428,8 @@ class _Run:
         self._progress_at = now
         if admitted.stops_at is None:
             rest = self.jobs[admitted.job].run_seconds - self._done.get(admitted.job, 0.0)
-            end = admitted.running_since + rest + self.timing.stop
+            admitted.pods_end_at = admitted.running_since + rest
+            end = admitted.pods_end_at + self.timing.stop
             self._push(end, Kind.ENDS, admitted.number, admitted.job)
 
     def _leaves(self, now: float, admitted: AdmittedJob) -> None:
@@ -476,6 +477,8 @@ class _Run:
         done = before + (max(0.0, stopped - since) if since is not None else 0.0)
         every = job.checkpoint_seconds or self._checkpoint
         saved = max(before, done // every * every) if every else 0.0
+        if admitted.pods_end_at is not None and admitted.pods_end_at <= stopped:
+            saved = done = job.run_seconds  # its pods had ended: it completes when it is admitted again
         if saved:
             self._done[admitted.job] = saved
         self.accounts.job_stopped(admitted.reason, (done - saved) * gpus)
