@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from gpuyard.advice.packing.slices import pack_slices, slice_for
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.replay import Outcome, ReplayOptions, Timing, replay
-from gpuyard.replay.mapping import map_jobs
 from gpuyard.spec.sections.observability import Observability
-from gpuyard.traces import TraceJob
+from gpuyard_advisor.advice.packing.slices import pack_slices, slice_for
+from gpuyard_advisor.replay import Outcome, ReplayOptions, Timing, replay
+from gpuyard_advisor.replay.mapping import map_jobs
+from gpuyard_advisor.traces import TraceJob
 from gpuyard_core.catalogue.cluster.times import GB_PULLED, startup_durations
 from gpuyard_core.catalogue.commitments import commitments_of
 from gpuyard_core.catalogue.gpus import MIG_PRODUCTS

@@ -15,7 +15,7 @@ import os
 import sys
 from pathlib import Path
 
-from gpuyard.usage.forecast import WEEK, Forecast, make_forecast
+from gpuyard_advisor.usage.forecast import WEEK, Forecast, make_forecast
 
 FIRST_HOUR = 119 * 24
 """Earlier hours hold only the few pods of the trace that live for months."""

@@ -23,9 +23,9 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
-from gpuyard.advice.packing.machines import MachinePacking, pack_machines, quick_machines
-from gpuyard.advice.packing.needs import PARTS, Demand, eighths
-from gpuyard.advice.packing.slices import pack_slices, single_profile_gpus, slice_for
+from gpuyard_advisor.advice.packing.machines import MachinePacking, pack_machines, quick_machines
+from gpuyard_advisor.advice.packing.needs import PARTS, Demand, eighths
+from gpuyard_advisor.advice.packing.slices import pack_slices, single_profile_gpus, slice_for
 from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 
 LIMIT_MS = 100

@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from shared import openb, parvagpu
 
-from gpuyard.advice.packing.slices import pack_slices
-from gpuyard.advice.placement.serving import pack_services
-from gpuyard.advice.placement.slices import SliceCluster
+from gpuyard_advisor.advice.packing.slices import pack_slices
+from gpuyard_advisor.advice.placement.serving import pack_services
+from gpuyard_advisor.advice.placement.slices import SliceCluster
 from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 
 TRACES = ("default", "gpushare100", "multigpu50", "gpuspec33")

@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from pathlib import Path
 
-from gpuyard.advice.predict import DURATION, Prediction, predict_jobs
-from gpuyard.traces import ReadOptions, TraceJob, read_trace
+from gpuyard_advisor.advice.predict import DURATION, Prediction, predict_jobs
+from gpuyard_advisor.traces import ReadOptions, TraceJob, read_trace
 
 GAP = 0.015
 COVERAGES = (0.5, 0.9)

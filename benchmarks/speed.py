@@ -23,7 +23,7 @@ import whatif
 from check_scale import stack_text
 
 from gpuyard.cli import main as gpuyard
-from gpuyard.replay import ReplayOptions, replay
+from gpuyard_advisor.replay import ReplayOptions, replay
 from lint import cpu_seconds, deployments, linter
 
 ROOT = Path(__file__).resolve().parents[1]

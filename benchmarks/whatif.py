@@ -20,10 +20,10 @@ from typing import Any
 
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.replay import Replay, ReplayOptions, SubmittedJob, replay
-from gpuyard.replay.mapping import map_jobs
 from gpuyard.spec.read import platform_spec
-from gpuyard.traces import read_trace
+from gpuyard_advisor.replay import Replay, ReplayOptions, SubmittedJob, replay
+from gpuyard_advisor.replay.mapping import map_jobs
+from gpuyard_advisor.traces import read_trace
 from gpuyard_core.manifests.quantities import CPU, GIB, MEMORY
 from gpuyard_core.names import GPU
 

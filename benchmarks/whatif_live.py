@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts")]
 
-from gpuyard.traces.records import TraceJob  # noqa: E402
+from gpuyard_advisor.traces.records import TraceJob  # noqa: E402
 from gpuyard_simulate import cluster  # noqa: E402
 from kit.cluster.judged import JUDGED, Judgement, judge, observe  # noqa: E402
 from kit.traces import trace_file, trace_jobs  # noqa: E402

@@ -16,12 +16,12 @@ from typing import Any
 import yaml
 
 from gpuyard.plan import unimplemented
-from gpuyard.readiness.checks import ai_requirements, ai_source, readiness_checks
 from gpuyard.render.observability.rules import recording_rules
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.schema import field_meanings
 from gpuyard.spec.teams import Team
+from gpuyard_advisor.readiness.checks import ai_requirements, ai_source, readiness_checks
 from gpuyard_core.catalogue.known_issues import KNOWN_ISSUES, Area, KnownIssue
 from gpuyard_core.models.values import SpecModel
 

@@ -17,7 +17,7 @@ from kit.searches import examples
 __all__ = ["cold", "require_level", "upstream", "warm"]
 
 # gpuyard's plugin, loaded explicitly: its entry point would load it before coverage starts.
-pytest_plugins = ["gpuyard.testing.plugin", "kit.traced"]
+pytest_plugins = ["gpuyard_testing.plugin", "kit.traced"]
 
 HERE = Path(__file__).parent
 

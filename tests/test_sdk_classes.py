@@ -23,9 +23,9 @@ from gpuyard.sdk_classes import (
 )
 from gpuyard.spec.read import read_stack_file
 from gpuyard.stack_validation import validate
-from gpuyard.testing import UNKNOWN
-from gpuyard.testing.sdk_types import input_violations
 from gpuyard_core.catalogue.software.providers import PROVIDERS
+from gpuyard_testing import UNKNOWN
+from gpuyard_testing.sdk_types import input_violations
 from kit.clouds.stored import STORED
 from kit.stacks import plan_of
 
@@ -204,7 +204,7 @@ def test_commands_and_imports_load_no_sdk(tmp_path, stack):
 PROGRAM = """
 import pulumi
 from gpuyard.resources import Platform
-from gpuyard.testing import StackRunner
+from gpuyard_testing import StackRunner
 from kit.clouds import answers
 runner = StackRunner(outputs=answers.outputs, calls=answers.calls())
 runner.run(lambda: Platform("lab", {"platform": json.loads(sys.argv[1])}))

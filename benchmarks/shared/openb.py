@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuyard.advice.placement.fragmentation import FragmentationPolicy, typical_pods
-from gpuyard.advice.placement.nodes import (
+from gpuyard_advisor.advice.placement.fragmentation import FragmentationPolicy, typical_pods
+from gpuyard_advisor.advice.placement.nodes import (
     MILLI,
     Choice,
     Cluster,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import ceil, floor
 from pathlib import Path
 
-from gpuyard.advice.placement.serving import MeasuredReplica, ServiceDemand, best_throughput
+from gpuyard_advisor.advice.placement.serving import MeasuredReplica, ServiceDemand, best_throughput
 
 PROFILES = {1: "1g.10gb", 2: "2g.20gb", 3: "3g.40gb", 4: "4g.40gb", 7: "7g.80gb"}
 SIZES = {name: size for size, name in PROFILES.items()}

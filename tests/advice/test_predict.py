@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.advice import predict
-from gpuyard.advice.predict import (
+from gpuyard_advisor.advice import predict
+from gpuyard_advisor.advice.predict import (
     DURATION,
     UTILISATION,
     Features,
@@ -17,7 +17,7 @@ from gpuyard.advice.predict import (
     advise_preemption,
     predict_jobs,
 )
-from gpuyard.traces.records import TraceJob
+from gpuyard_advisor.traces.records import TraceJob
 from kit.searches import examples
 
 

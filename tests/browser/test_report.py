@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.usage.fleet import IDLE_HOURS, SERIES
+from gpuyard_advisor.usage.fleet import IDLE_HOURS, SERIES
 from kit.browser import browser, opened
 from kit.inprocess import run
 from kit.levels import require_level
@@ -146,7 +146,7 @@ def written(folder, stack, **series):
     out = folder / "report.html"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("gpuyard.cli.prometheus.Prometheus.query", query)
+        patch.setattr("gpuyard_advisor.cli.prometheus.Prometheus.query", query)
         ended = run("report", stack, "--out", out, "--live", "http://prometheus.example")
     assert ended.code == 0, ended.err
     return out

@@ -186,7 +186,7 @@ def test_without_kubectl_a_file_does(ask, monkeypatch):
 
 def test_a_kubectl_that_hangs_is_given_up(kubectl, ask, monkeypatch):
     kubectl([node()])
-    monkeypatch.setattr("gpuyard.cli.live.SECONDS", 0.0)
+    monkeypatch.setattr("gpuyard_advisor.cli.live.SECONDS", 0.0)
     ended = ask()
     assert ended.code == 4
     assert "the cluster did not respond within 0 seconds" in flat(ended.err)

@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from gpuyard.cli.prometheus import TOKEN_VARIABLE, Prometheus
+from gpuyard_advisor.cli.prometheus import TOKEN_VARIABLE, Prometheus
 from gpuyard_core.errors import EnvironmentMissing, UsageError
 
 ADDRESS = "http://prometheus.example:9090/"
@@ -82,7 +82,7 @@ def test_every_other_answer_is_an_error_with_the_address(answer, body, problem):
 
 
 def test_an_answer_without_end_is_refused(answer, monkeypatch):
-    monkeypatch.setattr("gpuyard.cli.prometheus._LIMIT", 10)
+    monkeypatch.setattr("gpuyard_advisor.cli.prometheus._LIMIT", 10)
     answer(b" " * 11)
     with pytest.raises(EnvironmentMissing, match="the answer is larger"):
         Prometheus(ADDRESS).query("x")

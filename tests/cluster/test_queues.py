@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpuyard.explain import Verdict
+from gpuyard_advisor.explain import Verdict
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import Api
 from kit.cases import shares as share_cases

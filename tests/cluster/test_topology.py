@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gpuyard.explain import Verdict
-from gpuyard.scheduler.topology import GROUP, SLICE_LEVEL, SLICE_SIZE
+from gpuyard_advisor.explain import Verdict
+from gpuyard_advisor.scheduler.topology import GROUP, SLICE_LEVEL, SLICE_SIZE
 from gpuyard_core.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import Api

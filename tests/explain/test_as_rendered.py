@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.explain.messages import nodes
 from gpuyard.plan.queueing import kueue
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import platform_objects
-from gpuyard.scheduler.requests import GANGS
+from gpuyard_advisor.explain.messages import nodes
+from gpuyard_advisor.scheduler.requests import GANGS
 from gpuyard_core import names
 from kit.cases.explain import local
 

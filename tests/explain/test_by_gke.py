@@ -1,6 +1,6 @@
 """Jobs for GPUs that GKE cuts and shares: all ask for nvidia.com/gpu, and what that is their team says."""
 
-from gpuyard.explain import Verdict
+from gpuyard_advisor.explain import Verdict
 from kit.cases.explain import job, said
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team

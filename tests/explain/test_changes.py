@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gpuyard.explain import Verdict
+from gpuyard_advisor.explain import Verdict
 from kit.cases.explain import (
     GPU,
     SHARE,

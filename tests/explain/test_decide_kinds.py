@@ -1,6 +1,6 @@
 """The decision about pods without GPUs, sets of jobs, replicas, bare pods, and those nobody queues."""
 
-from gpuyard.explain import Verdict
+from gpuyard_advisor.explain import Verdict
 from kit.cases.explain import SHARE, SLICE, job, local, one_team, pod_spec, running, said, state_of
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 

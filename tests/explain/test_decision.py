@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.explain import Verdict
-from gpuyard.scheduler.model import PlatformState
+from gpuyard_advisor.explain import Verdict
+from gpuyard_advisor.scheduler.model import PlatformState
 from kit.cases.explain import GPU, SHARE, SLICE, job, local, one_team, running, said, state_of
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.explain import Verdict
+from gpuyard_advisor.explain import Verdict
 from kit.cases.explain import GPU, job, said
 from kit.stacks import plan_of, platform, pool, team
 

@@ -3,7 +3,6 @@
 import pytest
 import yaml
 
-from gpuyard.explain import Verdict, explain
 from gpuyard.render.workloads.manifests import (
     ManifestKind,
     default_kind,
@@ -11,6 +10,7 @@ from gpuyard.render.workloads.manifests import (
     place_shape,
 )
 from gpuyard.workload_lint import lint_workloads
+from gpuyard_advisor.explain import Verdict, explain
 from gpuyard_core.manifests.workloads import read_job
 from kit.cases.manifests import STACKS, plan_of_stack, request, requests
 

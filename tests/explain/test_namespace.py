@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.explain import Verdict
+from gpuyard_advisor.explain import Verdict
 from kit.cases.explain import GPU, SHARE, job, local, one_team, running, said, state_of
 from kit.stacks import plan_of, platform, pool, team
 

@@ -1,8 +1,8 @@
 """Nodes of a dump decide: cordoned, not ready, tainted, with less than planned, or not there."""
 
-from gpuyard.explain import Verdict
-from gpuyard.explain.running import read_running
-from gpuyard.scheduler.model import SchedulerModel
+from gpuyard_advisor.explain import Verdict
+from gpuyard_advisor.explain.running import read_running
+from gpuyard_advisor.scheduler.model import SchedulerModel
 from gpuyard_core.names import GATE_TAINT
 from kit.cases.explain import GPU, SLICE, job, local, one_team, said
 from kit.every import every

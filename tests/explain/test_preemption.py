@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.explain import Verdict, explain, workload
-from gpuyard.explain.running import read_running
-from gpuyard.scheduler.topology import REQUIRED
+from gpuyard_advisor.explain import Verdict, explain, workload
+from gpuyard_advisor.explain.running import read_running
+from gpuyard_advisor.scheduler.topology import REQUIRED
 from gpuyard_core.manifests.workloads import read_job
 from gpuyard_core.names import PRIORITY_LABEL, ZONE_LABEL
 from kit.cases.explain import GPU, pod_spec

@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import sizes
-from gpuyard.explain import Verdict, explain
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
 from gpuyard.spec.read import read_stack_file
+from gpuyard_advisor.explain import Verdict, explain
+from gpuyard_advisor.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
 from gpuyard_core import names
 from gpuyard_core.manifests.workloads import read_job
 from kit.cases.explain import job, said

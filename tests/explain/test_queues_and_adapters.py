@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.explain import Verdict
+from gpuyard_advisor.explain import Verdict
 from gpuyard_core.names import PRIORITY_LABEL, QUEUE_LABEL
 from kit.cases.explain import GPU, job, local, one_team, running, said, state_of
 from kit.stacks import cut_pool, plan_of, platform, pool, team

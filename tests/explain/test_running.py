@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.explain import Verdict
-from gpuyard.explain.running import ROW, read_running
-from gpuyard.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
+from gpuyard_advisor.explain import Verdict
+from gpuyard_advisor.explain.running import ROW, read_running
+from gpuyard_advisor.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
 from kit.cases.explain import GPU, SLICE, job, local, pod_spec, said
 from kit.searches import examples
 from kit.stacks import plan_of, platform, pool, team

@@ -16,7 +16,7 @@ from gpuyard.resources import (
     Team,
     Validation,
 )
-from gpuyard.testing import Graph, StackRunner
+from gpuyard_testing import Graph, StackRunner
 from kit.stacks import cut_pool, platform, pool, shared_pool, team
 
 LAB = platform(

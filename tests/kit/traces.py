@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from gpuyard.traces import TraceJob, read_trace
+from gpuyard_advisor.traces import TraceJob, read_trace
 from kit.levels import upstream
 
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from gpuyard.render.platform import platform_objects
-from gpuyard.testing import CrdFolder
+from gpuyard_testing import CrdFolder
 from kit.levels import upstream
 from kit.stacks import plan_of, platform, pool, team
 

@@ -9,8 +9,8 @@ from gpuyard import provider
 from gpuyard.resources import Platform
 from gpuyard.spec import platform as spec_of_platform
 from gpuyard.spec.platform import Cloud
-from gpuyard.testing import StackRunner
 from gpuyard_core.catalogue.software.support import WINDOWS
+from gpuyard_testing import StackRunner
 from kit.clouds.toy import CATALOGUE, Toy, sdk
 from kit.clouds.unasked import deaf, no_cluster_is_queried
 from kit.inprocess import run

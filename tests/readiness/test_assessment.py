@@ -7,9 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import proofs
-from gpuyard.readiness.assessment import LIVE, PLANNED, Readiness, assess_readiness, run_checks
-from gpuyard.readiness.checks import readiness_checks
-from gpuyard.readiness.evidence import (
+from gpuyard_advisor.readiness.assessment import (
+    LIVE,
+    PLANNED,
+    Readiness,
+    assess_readiness,
+    run_checks,
+)
+from gpuyard_advisor.readiness.checks import readiness_checks
+from gpuyard_advisor.readiness.evidence import (
     CheckStatus,
     Observation,
     combine,
@@ -21,7 +27,7 @@ from gpuyard.readiness.evidence import (
     reasons,
     unknown,
 )
-from gpuyard.readiness.inputs import (
+from gpuyard_advisor.readiness.inputs import (
     LISTED_KINDS,
     ClusterObjects,
     NotRead,
@@ -30,7 +36,7 @@ from gpuyard.readiness.inputs import (
     label,
     listed,
 )
-from gpuyard.readiness.monitoring import _seconds
+from gpuyard_advisor.readiness.monitoring import _seconds
 from kit.cases.readiness import answers, asked, base, healthy, subject
 from kit.every import every
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.readiness.infrastructure import LIVE as INFRASTRUCTURE
-from gpuyard.readiness.infrastructure import PLANNED
-from gpuyard.readiness.inputs import ClusterObjects, Subject
-from gpuyard.readiness.scheduling import LIVE
+from gpuyard_advisor.readiness.infrastructure import LIVE as INFRASTRUCTURE
+from gpuyard_advisor.readiness.infrastructure import PLANNED
+from gpuyard_advisor.readiness.inputs import ClusterObjects, Subject
+from gpuyard_advisor.readiness.scheduling import LIVE
 from gpuyard_core.names import POOL_LABEL
 from kit.cases.readiness import node
 from kit.stacks import plan_of, platform, pool

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.readiness.assessment import LIVE, PLANNED, Readiness, run_checks
-from gpuyard.readiness.checks import readiness_checks
-from gpuyard.readiness.infrastructure import MONITORS
-from gpuyard.readiness.inputs import ClusterObjects, Subject
-from gpuyard.readiness.monitoring import RULES
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.spec.teams import Isolation
+from gpuyard_advisor.readiness.assessment import LIVE, PLANNED, Readiness, run_checks
+from gpuyard_advisor.readiness.checks import readiness_checks
+from gpuyard_advisor.readiness.infrastructure import MONITORS
+from gpuyard_advisor.readiness.inputs import ClusterObjects, Subject
+from gpuyard_advisor.readiness.monitoring import RULES
 from kit.cases.readiness import HERE, answers, asked, cluster_of, subject, subject_of
 from kit.every import judge
 
@@ -234,6 +234,8 @@ def test_an_operator_without_cdi_fails(monkeypatch):
     before("ready", live=False)  # kept from now on: it is asked here without the changed values
     release = gpu_operator_release(subject().plan)
     off = replace(release, values={**release.values, "cdi": {"enabled": False}})
-    monkeypatch.setattr("gpuyard.readiness.infrastructure.gpu_operator_release", lambda _: off)
+    monkeypatch.setattr(
+        "gpuyard_advisor.readiness.infrastructure.gpu_operator_release", lambda _: off
+    )
     why = "values of gpu-operator: cdi.enabled: pods can reach devices without it"
     fails_alone(asked({}), "INF-08", why)

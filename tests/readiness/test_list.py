@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from gpuyard.readiness.assessment import LIVE, PLANNED
-from gpuyard.readiness.checks import ai_requirements, ai_source, readiness_checks
-from gpuyard.readiness.inputs import LISTED_KINDS
+from gpuyard_advisor.readiness.assessment import LIVE, PLANNED
+from gpuyard_advisor.readiness.checks import ai_requirements, ai_source, readiness_checks
+from gpuyard_advisor.readiness.inputs import LISTED_KINDS
 
 COUNTS = {
     "infrastructure": ("INF", 9),

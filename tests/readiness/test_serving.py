@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from gpuyard.readiness.assessment import run_checks
-from gpuyard.readiness.evidence import CheckStatus
-from gpuyard.readiness.inputs import ClusterObjects
+from gpuyard_advisor.readiness.assessment import run_checks
+from gpuyard_advisor.readiness.evidence import CheckStatus
+from gpuyard_advisor.readiness.inputs import ClusterObjects
 from kit.cases.readiness import healthy, subject
 from kit.every import every
 

@@ -14,10 +14,10 @@ from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.files import render_files
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.spec.read import read_stack_file
-from gpuyard.testing import CrdFolder
 from gpuyard_core.errors import OutputValueMissing
 from gpuyard_core.manifests.quantities import quantity
 from gpuyard_core.names import KUBE_SYSTEM, KUEUE_NAMESPACE
+from gpuyard_testing import CrdFolder
 from kit.generated import platforms
 from kit.levels import upstream
 from kit.stacks import CUT, cut_pool, plan_of, platform, pool, shared_pool, team

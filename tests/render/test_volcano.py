@@ -4,11 +4,11 @@ import pytest
 import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
-from gpuyard.explain import explain
 from gpuyard.render.dependencies import dependencies_of
 from gpuyard.render.platform import ADDONS, platform_objects, releases
 from gpuyard.render.volcano.chart import scheduler_configuration, volcano_values
 from gpuyard.render.volcano.queues import volcano_queue_objects
+from gpuyard_advisor.explain import explain
 from gpuyard_core.admission.parameters import TeamParameters, read_parameters
 from gpuyard_core.admission.requirements import QUEUED
 from gpuyard_core.errors import UsageError

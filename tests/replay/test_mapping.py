@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.replay.mapping import NO_GPU, NeverStarting, map_jobs
-from gpuyard.traces import TraceJob
+from gpuyard_advisor.replay.mapping import NO_GPU, NeverStarting, map_jobs
+from gpuyard_advisor.traces import TraceJob
 from gpuyard_core.errors import UsageError
 from gpuyard_core.manifests.quantities import CPU, GIB, MEMORY
 from gpuyard_core.names import GPU, POOL_LABEL

@@ -1,7 +1,7 @@
 """Which node kube-scheduler chooses for a pod, as seen on a real one with fake nodes."""
 
-from gpuyard.replay.node_pools import NodePool
-from gpuyard.replay.options import Chance
+from gpuyard_advisor.replay.node_pools import NodePool
+from gpuyard_advisor.replay.options import Chance
 from gpuyard_core.names import GPU
 from kit.stacks import plan_of, platform, pool
 

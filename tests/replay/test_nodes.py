@@ -8,10 +8,17 @@ from hypothesis import strategies as st
 
 from gpuyard.plan.money.bill import running_costs
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.replay import EndReason, NoConvergence, Replay, ReplayOptions, SubmittedJob, replay
-from gpuyard.replay.accounts import HourSeries
-from gpuyard.replay.cluster import AdmittedJob, Cluster
-from gpuyard.scheduler.nodes import planned_node_resources
+from gpuyard_advisor.replay import (
+    EndReason,
+    NoConvergence,
+    Replay,
+    ReplayOptions,
+    SubmittedJob,
+    replay,
+)
+from gpuyard_advisor.replay.accounts import HourSeries
+from gpuyard_advisor.replay.cluster import AdmittedJob, Cluster
+from gpuyard_advisor.scheduler.nodes import planned_node_resources
 from gpuyard_core.manifests.quantities import CPU, MEMORY
 from gpuyard_core.names import GPU
 from kit.cases.replay import came, courses, queues, some_jobs

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.advice.predict import Prediction
-from gpuyard.replay import JobHistory, RunInterval, SubmittedJob
-from gpuyard.replay.jobs import EndReason
-from gpuyard.replay.predicted import order_by_prediction, predict_replay
-from gpuyard.traces.records import TraceJob
+from gpuyard_advisor.advice.predict import Prediction
+from gpuyard_advisor.replay import JobHistory, RunInterval, SubmittedJob
+from gpuyard_advisor.replay.jobs import EndReason
+from gpuyard_advisor.replay.predicted import order_by_prediction, predict_replay
+from gpuyard_advisor.traces.records import TraceJob
 
 TRAIN = ("train", "nvidia.com/gpu")
 

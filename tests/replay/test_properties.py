@@ -7,8 +7,8 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.replay import NoConvergence, Replay, ReplayOptions, replay
-from gpuyard.scheduler.quotas import Quotas
+from gpuyard_advisor.replay import NoConvergence, Replay, ReplayOptions, replay
+from gpuyard_advisor.scheduler.quotas import Quotas
 from gpuyard_core.names import GPU
 from kit.cases.replay import KEY, courses, queues, some_jobs, used_at
 from kit.searches import examples

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.replay import NoConvergence, ReplayOptions, Timing, replay
-from gpuyard.replay.cycle import QueueHead, cycle
-from gpuyard.replay.shapes import shapes_of
-from gpuyard.scheduler.flavors import assign
-from gpuyard.scheduler.model import EMPTY, SchedulerModel
+from gpuyard_advisor.replay import NoConvergence, ReplayOptions, Timing, replay
+from gpuyard_advisor.replay.cycle import QueueHead, cycle
+from gpuyard_advisor.replay.shapes import shapes_of
+from gpuyard_advisor.scheduler.flavors import assign
+from gpuyard_advisor.scheduler.model import EMPTY, SchedulerModel
 from gpuyard_core.names import GPU
 from kit.cases.replay import came, courses, queues, some_jobs, starts
 from kit.cluster.queues import one_pool

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.replay.scaling import (
+from gpuyard.spec.sections import KeepWarmWindow
+from gpuyard_advisor.replay.scaling import (
     SCALING_POLICIES,
     WEEK_SECONDS,
     NodeAutoscalerPolicy,
@@ -17,7 +18,6 @@ from gpuyard.replay.scaling import (
     WarmPolicy,
     recommend_nodes,
 )
-from gpuyard.spec.sections import KeepWarmWindow
 from kit.searches import examples
 
 POLICIES = {**SCALING_POLICIES, "stack": NodeAutoscalerPolicy}

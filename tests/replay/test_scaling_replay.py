@@ -6,11 +6,11 @@ import pytest
 
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.replay import Replay, SubmittedJob, replay
-from gpuyard.replay.options import ReplayOptions
-from gpuyard.replay.scaling import SCALING_POLICIES, NodeAutoscalerPolicy, WarmNodes
 from gpuyard.spec.read import platform_spec
 from gpuyard.spec.sections import KeepWarmWindow
+from gpuyard_advisor.replay import Replay, SubmittedJob, replay
+from gpuyard_advisor.replay.options import ReplayOptions
+from gpuyard_advisor.replay.scaling import SCALING_POLICIES, NodeAutoscalerPolicy, WarmNodes
 
 WINDOW = KeepWarmWindow(cron="0 8 * * *", hours=2, nodes=2)
 POLICIES = {

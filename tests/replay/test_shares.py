@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from gpuyard.replay import NoConvergence, ReplayOptions, SubmittedJob, replay
+from gpuyard_advisor.replay import NoConvergence, ReplayOptions, SubmittedJob, replay
 from kit.cases import shares
 from kit.cases.replay import came, queues, used_at
 from kit.searches import examples

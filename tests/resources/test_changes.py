@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpuyard.resources import Platform
-from gpuyard.testing import StackRunner
+from gpuyard_testing import StackRunner
 from kit.cases.records import objects_of
 from kit.searches import examples
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team

@@ -29,9 +29,9 @@ from pulumi.runtime.proto import (
 
 from gpuyard.resources import Platform, hosting
 from gpuyard.resources.hosting import COMPONENTS, ComponentHost
-from gpuyard.testing.checks import ResourceChecks
-from gpuyard.testing.graph import Graph
-from gpuyard.testing.monitor import Answers, StrictMonitor
+from gpuyard_testing.checks import ResourceChecks
+from gpuyard_testing.graph import Graph
+from gpuyard_testing.monitor import Answers, StrictMonitor
 from kit.waiting import SHORTER
 
 ROOT = Path(__file__).parents[2]

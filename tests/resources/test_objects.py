@@ -19,8 +19,8 @@ from gpuyard.resources.objects import (
     register_objects,
 )
 from gpuyard.sdk_classes import sdk_version
-from gpuyard.testing import StackRunner
 from gpuyard_core.errors import UsageError
+from gpuyard_testing import StackRunner
 from kit.levels import upstream
 
 MOCKS = StackRunner()

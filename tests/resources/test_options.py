@@ -5,7 +5,7 @@ import pytest
 
 from gpuyard.resources import Platform
 from gpuyard.resources.component import RefusedOptions
-from gpuyard.testing import UNKNOWN
+from gpuyard_testing import UNKNOWN
 from kit.components import COMPONENTS, LAB, component, token
 
 

@@ -7,7 +7,7 @@ import pytest
 from pulumi.runtime.settings import SETTINGS
 
 from gpuyard.resources.registrations import await_registrations
-from gpuyard.testing import StackRunner
+from gpuyard_testing import StackRunner
 
 MOCKS = StackRunner(allow_top_level=True)
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from gpuyard.plan.quotas.cohorts import cohort_object
 from gpuyard.plan.quotas.quotas import plan_quotas
-from gpuyard.scheduler.quotas import Quotas
+from gpuyard_advisor.scheduler.quotas import Quotas
 from gpuyard_core.findings import Severity
 from kit.stacks import cut_pool, plan_of, platform, pool, spec_of, team
 from proofs import applied

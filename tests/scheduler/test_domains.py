@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.scheduler.domains import Domain, DomainRequest, find_domains
+from gpuyard_advisor.scheduler.domains import Domain, DomainRequest, find_domains
 from kit.every import every
 
 CASES = json.loads(Path(__file__).with_name("kueue_placements.json").read_text())

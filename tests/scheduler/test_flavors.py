@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.scheduler.flavors import AssignmentMode, assign, requests_with_quota
-from gpuyard.scheduler.model import SchedulerModel
+from gpuyard_advisor.scheduler.flavors import AssignmentMode, assign, requests_with_quota
+from gpuyard_advisor.scheduler.model import SchedulerModel
 from kit.cases.explain import GPU, one_team, pods, running, state_of
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 

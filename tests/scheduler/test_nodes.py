@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.scheduler.nodes import (
+from gpuyard_advisor.scheduler.nodes import (
     Nodes,
     largest_free,
     missing_resources,

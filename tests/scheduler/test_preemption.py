@@ -1,8 +1,8 @@
 """Who must go for a job is whom Kueue would choose."""
 
-from gpuyard.scheduler.preemption import QuotaRequest, preemption_targets
-from gpuyard.scheduler.preemption_rules import FAIR_SHARING, RECLAIM, WITHIN_QUEUE
-from gpuyard.scheduler.quotas import Quotas
+from gpuyard_advisor.scheduler.preemption import QuotaRequest, preemption_targets
+from gpuyard_advisor.scheduler.preemption_rules import FAIR_SHARING, RECLAIM, WITHIN_QUEUE
+from gpuyard_advisor.scheduler.quotas import Quotas
 from kit.cases.explain import GPU, running
 from kit.stacks import plan_of, platform, pool, team
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.scheduler.quotas import Quotas, is_borrowing, is_within_own_quota
+from gpuyard_advisor.scheduler.quotas import Quotas, is_borrowing, is_within_own_quota
 from kit.cases.explain import GPU
 from kit.stacks import plan_of, platform, pool, team
 

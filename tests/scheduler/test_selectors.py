@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.scheduler.selectors import (
+from gpuyard_advisor.scheduler.selectors import (
     NodeRequirement,
     PoolLabels,
     Toleration,

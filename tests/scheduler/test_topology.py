@@ -5,11 +5,11 @@ from itertools import product
 
 import pytest
 
-from gpuyard.explain import Verdict, explain
-from gpuyard.explain.running import read_running
-from gpuyard.scheduler.model import EMPTY
-from gpuyard.scheduler.nodes import Nodes
-from gpuyard.scheduler.topology import (
+from gpuyard_advisor.explain import Verdict, explain
+from gpuyard_advisor.explain.running import read_running
+from gpuyard_advisor.scheduler.model import EMPTY
+from gpuyard_advisor.scheduler.nodes import Nodes
+from gpuyard_advisor.scheduler.topology import (
     GROUP,
     LAYERS,
     PREFERRED,

@@ -1,6 +1,6 @@
 """What is said of jobs in a tree of cohorts: the limit that binds, who must return what, what would help."""
 
-from gpuyard.explain import Verdict
+from gpuyard_advisor.explain import Verdict
 from kit.cases.explain import job, running, said, state_of
 from kit.stacks import plan_of, platform, pool, team
 

@@ -7,12 +7,12 @@ import pytest
 import yaml
 from testbed.plugins.cloud.judging import judged
 
-from gpuyard.readiness.assessment import assess_readiness
-from gpuyard.readiness.evidence import CheckStatus
 from gpuyard.render.cloud.graph import platform_resource_name
 from gpuyard.render.platform import platform_objects
 from gpuyard.spec.read import read_stack_file
 from gpuyard.stack_validation import validate
+from gpuyard_advisor.readiness.assessment import assess_readiness
+from gpuyard_advisor.readiness.evidence import CheckStatus
 from gpuyard_lint.rules.rule import Resource
 from gpuyard_lint.rules.run import RuleVerdict
 from kit.clouds.answers import PLACES

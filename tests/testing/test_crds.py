@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.testing import CrdFolder
+from gpuyard_testing import CrdFolder
 from kit.levels import upstream
 
 CRDS = Path(__file__).parent / "fixtures" / "crds"

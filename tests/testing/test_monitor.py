@@ -6,7 +6,7 @@ import pytest
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Secret
 from pulumi_kubernetes.helm.v4 import Chart
 
-from gpuyard.testing import UNKNOWN, Graph, StackRunner, StackViolations
+from gpuyard_testing import UNKNOWN, Graph, StackRunner, StackViolations
 from testing.yard import Yard, thing
 
 MOCKS = StackRunner(allow_top_level=True)

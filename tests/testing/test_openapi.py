@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.testing.openapi import describe, join, nearest, violations
-from gpuyard.testing.values import UNKNOWN
+from gpuyard_testing.openapi import describe, join, nearest, violations
+from gpuyard_testing.values import UNKNOWN
 from kit.every import every
 
 TEXT = {"type": "string"}
@@ -230,6 +230,6 @@ def test_an_empty_schema_allows_everything_and_nothing_crashes(value):
 
 
 def test_it_is_importable_without_pulumi():
-    code = "import sys, gpuyard.testing.openapi; print([m for m in sys.modules if 'pulumi' in m])"
+    code = "import sys, gpuyard_testing.openapi; print([m for m in sys.modules if 'pulumi' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

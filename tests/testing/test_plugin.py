@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-import gpuyard.testing
+import gpuyard_testing
 
 USERS_TEST = """
 import pulumi
@@ -27,7 +27,7 @@ def python(*arguments, cwd=None):
 
 def test_loading_it_imports_nothing_but_pytest_and_the_standard_library():
     code = (
-        "import sys, pytest; before = set(sys.modules); import gpuyard.testing.plugin;"
+        "import sys, pytest; before = set(sys.modules); import gpuyard_testing.plugin;"
         "print(sorted({m.partition('.')[0] for m in set(sys.modules) - before}))"
     )
     assert python("-c", code) == (0, "['gpuyard']\n")
@@ -42,11 +42,11 @@ def test_a_users_test_runs_a_program_with_the_fixture(tmp_path):
 
 
 def test_every_public_name_can_be_imported():
-    assert sorted(gpuyard.testing.__all__) == sorted(gpuyard.testing._HOMES)
-    for name in gpuyard.testing.__all__:
-        assert getattr(gpuyard.testing, name) is not None
+    assert sorted(gpuyard_testing.__all__) == sorted(gpuyard_testing._HOMES)
+    for name in gpuyard_testing.__all__:
+        assert getattr(gpuyard_testing, name) is not None
 
 
 def test_a_name_it_has_not_is_an_attribute_error_that_lists_what_it_has():
     with pytest.raises(AttributeError, match="has no attribute 'run'; it has UNKNOWN, CrdFolder"):
-        gpuyard.testing.run  # noqa: B018
+        gpuyard_testing.run  # noqa: B018

@@ -11,7 +11,7 @@ from pulumi.runtime import resource as sdk_resource
 from pulumi.runtime import settings as sdk_settings
 from pulumi.runtime.config import get_config
 
-from gpuyard.testing import StackRunner, StackViolations, runner
+from gpuyard_testing import StackRunner, StackViolations, runner
 from kit.searches import examples
 from testing.yard import Yard, thing
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gpuyard.sdk_classes import args_class, resource_class
-from gpuyard.testing import UNKNOWN, ResourceRef, StackRunner
-from gpuyard.testing.sdk_types import input_violations
+from gpuyard_testing import UNKNOWN, ResourceRef, StackRunner
+from gpuyard_testing.sdk_types import input_violations
 
 FIXTURES = Path(__file__).parent / "fixtures"
 sys.path.append(str(FIXTURES))

@@ -6,7 +6,7 @@ import pulumi
 import pytest
 from pulumi import ResourceOptions, ResourceTransformResult
 
-from gpuyard.testing import StackRunner
+from gpuyard_testing import StackRunner
 from testing.yard import Yard, thing
 
 MOCKS = StackRunner(allow_top_level=True)

@@ -4,7 +4,7 @@ import pulumi
 import pytest
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Secret
 
-from gpuyard.testing import UNKNOWN, StackRunner, StackViolations
+from gpuyard_testing import UNKNOWN, StackRunner, StackViolations
 from testing.yard import Yard, thing
 
 MOCKS = StackRunner(allow_top_level=True, outputs={"plain:index:Thing": {"size": 3}})

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi.runtime import rpc
 
-from gpuyard.testing import UNKNOWN, ResourceRef, wire
+from gpuyard_testing import UNKNOWN, ResourceRef, wire
 
 
 def test_the_marks_are_the_sdks():

@@ -6,7 +6,7 @@ import io
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpuyard.traces import InvalidTrace, ReadOptions, read_trace
+from gpuyard_advisor.traces import InvalidTrace, ReadOptions, read_trace
 from kit.searches import examples
 
 HEADS = (

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from gpuyard.traces import InvalidTrace, ReadOptions, TraceProblem, read_trace, records
+from gpuyard_advisor.traces import InvalidTrace, ReadOptions, TraceProblem, read_trace, records
 from kit.every import every
 
 HEAD = "name,submitted_seconds,run_seconds,gpus"
@@ -221,7 +221,7 @@ def test_a_file_that_is_no_table_is_refused(data, problem):
 
 
 def test_more_jobs_than_are_read_end_with_the_line_and_what_to_do(monkeypatch):
-    monkeypatch.setattr("gpuyard.traces.collect.MAX_JOBS", 3)
+    monkeypatch.setattr("gpuyard_advisor.traces.collect.MAX_JOBS", 3)
     text = f"{HEAD}\n" + "".join(f"j{n},{n},1,1\n" for n in range(4))
     assert problems(text) == (
         TraceProblem(

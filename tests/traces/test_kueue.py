@@ -6,7 +6,7 @@ import json
 import pytest
 import yaml
 
-from gpuyard.traces import InvalidTrace, ReadOptions, TraceJob, TraceProblem, read_trace
+from gpuyard_advisor.traces import InvalidTrace, ReadOptions, TraceJob, TraceProblem, read_trace
 from kit.every import every
 
 NEW, READY, DONE = "2026-11-01T10:00:00Z", "2026-11-01T10:02:00Z", "2026-11-01T10:12:00Z"
@@ -138,7 +138,7 @@ def test_a_bad_listing_is_refused(data, problem):
     [(b"{", "list one namespace at a time"), (b"kind: x", "list the workloads as JSON")],
 )
 def test_a_listing_that_is_too_large_is_refused(prefix, fix):
-    import gpuyard.traces.kueue as module
+    import gpuyard_advisor.traces.kueue as module
 
     before, module.MAX_CHARACTERS = module.MAX_CHARACTERS, 100
     try:

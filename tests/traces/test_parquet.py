@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from gpuyard.traces import InvalidTrace, TraceJob, TraceProblem, read_trace
+from gpuyard_advisor.traces import InvalidTrace, TraceJob, TraceProblem, read_trace
 from gpuyard_core.errors import EnvironmentMissing
 
 

@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from gpuyard.traces import InvalidTrace, ReadOptions, TraceJob, TraceProblem, read_trace
-from gpuyard.traces.kueue import COMMAND
+from gpuyard_advisor.traces import InvalidTrace, ReadOptions, TraceJob, TraceProblem, read_trace
+from gpuyard_advisor.traces.kueue import COMMAND
 
 HEAD = "JobID|User|Account|State|Submit|Start|End|Elapsed|NNodes|ReqTRES|AllocTRES"
 

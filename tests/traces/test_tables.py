@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from gpuyard.traces import ReadOptions, TraceJob, read_trace
-from gpuyard.traces.tables import parse_columns
+from gpuyard_advisor.traces import ReadOptions, TraceJob, read_trace
+from gpuyard_advisor.traces.tables import parse_columns
 from gpuyard_core.errors import UsageError
 from kit.every import every
 from kit.levels import upstream

@@ -4,7 +4,7 @@ import math
 
 import promql_parser
 
-from gpuyard.usage.fleet import (
+from gpuyard_advisor.usage.fleet import (
     IDLE_HOURS,
     SERIES,
     IdleGpu,

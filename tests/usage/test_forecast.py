@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from gpuyard.usage.forecast import (
+from gpuyard_advisor.usage.forecast import (
     INTERVAL,
     WEEK,
     Forecast,

@@ -3,7 +3,7 @@
 import resource
 from math import inf, nan
 
-from gpuyard.usage.hours import Defect, DefectReport, hourly_export
+from gpuyard_advisor.usage.hours import Defect, DefectReport, hourly_export
 
 A = (("pool", "a"),)
 B = (("pool", "b"),)

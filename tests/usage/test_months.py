@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from gpuyard.usage.statement import month_of
+from gpuyard_advisor.usage.statement import month_of
 from gpuyard_core.errors import UsageError
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.usage.fleet import forecast_pools, pool_of
-from gpuyard.usage.forecast import Forecast, NotEnoughData, pool_capacities
-from gpuyard.usage.hours import HourlyExport, HourlySeries
+from gpuyard_advisor.usage.fleet import forecast_pools, pool_of
+from gpuyard_advisor.usage.forecast import Forecast, NotEnoughData, pool_capacities
+from gpuyard_advisor.usage.hours import HourlyExport, HourlySeries
 from gpuyard_core.errors import UsageError
 from kit.stacks import cut_pool, plan_of, platform, pool
 

@@ -6,10 +6,10 @@ import pytest
 
 from gpuyard.render.observability.contract import check_query
 from gpuyard.render.observability.rules import query_scope, rule_groups
-from gpuyard.usage.fleet import IDLE_HOURS, PARTS, SERIES, QueueReading, Wait, read_fleet
-from gpuyard.usage.hours import HourlyExport, HourlySeries
-from gpuyard.usage.rightsize import METRICS, WorkloadKey, workloads
-from gpuyard.usage.statement import KEYS
+from gpuyard_advisor.usage.fleet import IDLE_HOURS, PARTS, SERIES, QueueReading, Wait, read_fleet
+from gpuyard_advisor.usage.hours import HourlyExport, HourlySeries
+from gpuyard_advisor.usage.rightsize import METRICS, WorkloadKey, workloads
+from gpuyard_advisor.usage.statement import KEYS
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
 COMMITMENT = {"machine": "p5.48xlarge", "nodes": 1, "years": 1, "usd_per_hour": 40.0}

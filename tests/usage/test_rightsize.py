@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuyard.spec.teams import Isolation
-from gpuyard.usage.hours import hourly_export
-from gpuyard.usage.rightsize import (
+from gpuyard_advisor.usage.hours import hourly_export
+from gpuyard_advisor.usage.rightsize import (
     ACTIVE,
     GIB,
     GPUS,
@@ -19,7 +19,7 @@ from gpuyard.usage.rightsize import (
     rightsize,
     smallest,
 )
-from gpuyard.usage.samples import read_samples
+from gpuyard_advisor.usage.samples import read_samples
 from gpuyard_core.errors import UsageError
 from kit.recorded import matrix, recorded
 from kit.stacks import cut_pool, plan_of, platform, pool, team

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpuyard.usage.samples import read_samples
+from gpuyard_advisor.usage.samples import read_samples
 from gpuyard_core.errors import UsageError
 
 A = (("__name__", "gpus"), ("pool", "a"))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.usage.hours import hourly_export
-from gpuyard.usage.samples import read_samples
-from gpuyard.usage.statement import (
+from gpuyard_advisor.usage.hours import hourly_export
+from gpuyard_advisor.usage.samples import read_samples
+from gpuyard_advisor.usage.statement import (
     ALLOCATED,
     BILL,
     BILLED,

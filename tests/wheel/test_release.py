@@ -92,9 +92,11 @@ def test_a_wheel_has_the_data_of_its_packages(wheels):
         for name in names_in(wheel)
         if name.suffix != ".py"
     )
-    folders = ("cli", "readiness", "render", "shipped")
+    folders = ("cli", "render", "shipped")
     assert {f"gpuyard/{name}" for name in folders} <= set(data)
-    assert {"gpuyard_core/catalogue", "gpuyard_lint/shipped"} <= set(data)
+    assert {"gpuyard_advisor/readiness", "gpuyard_core/catalogue", "gpuyard_lint/shipped"} <= set(
+        data
+    )
     names = names_in(wheels["gpuyard"])
     assert len([each for each in names if "templates" in each.parts]) == 7
     assert PurePosixPath("gpuyard/shipped/program/__main__.py") in names
@@ -118,7 +120,8 @@ def test_the_metadata_name_license_and_extras(packages):
     assert (package.name, package.license_expression) == ("gpuyard", "Apache-2.0")
     assert str(package.requires_python) == ">=3.11"
     assert package.description.startswith("# GPU Yard\n")
-    assert {"aws", "gcp", "parquet", "policy", "solve", "validator"} == set(package.provides_extra)
+    extras = {"advisor", "aws", "gcp", "parquet", "policy", "solve", "testing", "validator"}
+    assert extras == set(package.provides_extra)
     assert "Typing :: Typed" in package.classifiers
     assert packages["gpuyard-lint"].provides_extra == ["policy"]
 

@@ -35,7 +35,7 @@ spec: {containers: [{name: c, image: x, resources: {requests: {nvidia.com/gpu: 1
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
     """Python with the wheel, and no checkout."""
-    return installed(tmp_path_factory.mktemp("wheel"), "gpuyard[policy]")
+    return installed(tmp_path_factory.mktemp("wheel"), "gpuyard[advisor,policy]")
 
 
 @pytest.fixture
@@ -122,6 +122,17 @@ def test_a_package_needs_only_what_it_declares(tmp_path, name):
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_command_of_a_package_that_is_not_installed_is_not_listed(tmp_path):
+    python = installed(tmp_path / "wheel", "gpuyard")
+    run = [python.with_name("gpuyard")]
+    listed = subprocess.run([*run, "--help"], capture_output=True, text=True, check=True).stdout
+    assert "  check " in listed
+    assert "whatif" not in listed
+    ended = subprocess.run([*run, "whatif"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 4
+    assert "pip install 'gpuyard[advisor]'" in ended.stderr
 
 
 def test_the_linter_needs_no_engine(tmp_path):

@@ -8,12 +8,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
+from gpuyard_core.errors import EnvironmentMissing
 from gpuyard_core.terminal.guard import new_app
 from gpuyard_core.terminal.options import COMPLETE_VARIABLE
 
@@ -31,27 +33,36 @@ class CommandEntry:
     summary: str
     """The first sentence of the command's help."""
     module: str = ""
-    """Module below `gpuyard.cli.commands`; default: the name of the command. `lint` is the linter's."""
+    """Module below `cli.commands` of the package; default: the name of the command. `lint` is the linter's."""
+    package: str = "gpuyard"
+    """The package with the command. Commands of a package that is not installed are not listed."""
 
+    @property
+    def is_installed(self) -> bool:
+        """Whether the package of the command is installed."""
+        return self.package == "gpuyard" or find_spec(self.package) is not None
+
+
+ADVISOR = "gpuyard_advisor"
 
 COMMANDS: Mapping[str, CommandEntry] = {
     "init": CommandEntry("Write a Pulumi project with one stack."),
     "check": CommandEntry("Validate a stack file."),
     "plan": CommandEntry("Show the derived platform."),
     "cost": CommandEntry("Show the cost of a stack."),
-    "forecast": CommandEntry("Forecast the next seven days of each pool."),
+    "forecast": CommandEntry("Forecast the next seven days of each pool.", package=ADVISOR),
     "metrics": CommandEntry("Print the recording rules and alerts of a stack."),
-    "report": CommandEntry("Write a stack as one HTML page."),
-    "top": CommandEntry("Show pools, teams, queues and idle GPUs now."),
-    "statement": CommandEntry("Show the cost of a month by team."),
-    "rightsize": CommandEntry("Show workloads that fit a smaller slice."),
-    "advise": CommandEntry("Advise on sharing mode, machines, capacity and cost."),
-    "offers": CommandEntry("Rank the machines that fit a request."),
+    "report": CommandEntry("Write a stack as one HTML page.", package=ADVISOR),
+    "top": CommandEntry("Show pools, teams, queues and idle GPUs now.", package=ADVISOR),
+    "statement": CommandEntry("Show the cost of a month by team.", package=ADVISOR),
+    "rightsize": CommandEntry("Show workloads that fit a smaller slice.", package=ADVISOR),
+    "advise": CommandEntry("Advise on sharing mode, machines, capacity and cost.", package=ADVISOR),
+    "offers": CommandEntry("Rank the machines that fit a request.", package=ADVISOR),
     "mig": CommandEntry("Show MIG profiles, or validate a layout."),
-    "classify": CommandEntry("Classify a job."),
-    "whatif": CommandEntry("Replay a trace of jobs on a stack."),
-    "explain": CommandEntry("Explain whether a job would start."),
-    "job": CommandEntry("Write the manifest of a job, or check one."),
+    "classify": CommandEntry("Classify a job.", package=ADVISOR),
+    "whatif": CommandEntry("Replay a trace of jobs on a stack.", package=ADVISOR),
+    "explain": CommandEntry("Explain whether a job would start.", package=ADVISOR),
+    "job": CommandEntry("Write the manifest of a job, or check one.", package=ADVISOR),
     "lint": CommandEntry("Check files against the GPU rules."),
     "why": CommandEntry("Show the documentation of a finding or a rule."),
     "policies": CommandEntry("Write the policy pack."),
@@ -61,7 +72,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "schema": CommandEntry("Print the JSON Schema of stack files.", "about"),
     "completion": CommandEntry("Print the completion script of a shell.", "about"),
     "version": CommandEntry("Show the version.", "about"),
-    "pack": CommandEntry("Compute the minimum hardware for a demand."),
+    "pack": CommandEntry("Compute the minimum hardware for a demand.", package=ADVISOR),
     "permissions": CommandEntry(
         "Print the least privileges that deploy a stack.", "deploying.permissions"
     ),
@@ -70,7 +81,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "Repair a stack after an interrupted `pulumi up`.", "deploying.recover"
     ),
     "validate": CommandEntry("Validate this machine's GPUs.", "deploying.validate"),
-    "readiness": CommandEntry("Assess production readiness."),
+    "readiness": CommandEntry("Assess production readiness.", package=ADVISOR),
 }
 """In the order in which `gpuyard --help` lists them."""
 
@@ -91,7 +102,8 @@ def load(name: str) -> Any:
     if name == "lint":
         module = import_module("gpuyard_lint.cli.lint")
     else:
-        module = import_module(f"gpuyard.cli.commands.{COMMANDS[name].module or name}")
+        entry = COMMANDS[name]
+        module = import_module(f"{entry.package}.cli.commands.{entry.module or name}")
     holder = new_app()
     holder.callback()(lambda: None)
     if hasattr(module, "app"):
@@ -107,9 +119,17 @@ class _Commands(TyperGroup):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         for name, listed in COMMANDS.items():
-            self.add_command(TyperCommand(name, help=listed.summary))
+            if listed.is_installed:
+                self.add_command(TyperCommand(name, help=listed.summary))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        known = COMMANDS.get(args[0]) if args else None
+        if known and not known.is_installed:
+            extra = known.package.removeprefix("gpuyard_")
+            raise EnvironmentMissing(
+                f"gpuyard {args[0]} is in the package gpuyard-{extra}, which is not installed:"
+                f" pip install 'gpuyard[{extra}]'"
+            )
         name, result, rest = super().resolve_command(ctx, args)
         return name, result and load(str(name)), rest
 

@@ -1,7 +1,7 @@
 """Kubernetes workloads, reduced to the fields that identify their workload class.
 
 Input is untrusted: any mapping is read, and what cannot be parsed is excluded or reported as a
-problem. The classification itself is in `gpuyard.advice.classify.classify`.
+problem. The classification itself is in `gpuyard.job_classes.classify`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.advice.classify.classify import priority_of, queue_of, sharing_of
-from gpuyard.advice.classify.signals import JobClass
+from gpuyard.job_classes.classify import priority_of, queue_of, sharing_of
+from gpuyard.job_classes.signals import JobClass
 from gpuyard_core.manifests.templates import WORKLOADS
 from gpuyard_core.manifests.workloads import read_job
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.advice.classify.classify import classify
-from gpuyard.advice.classify.signals import JobClass
+from gpuyard.job_classes.classify import classify
+from gpuyard.job_classes.signals import JobClass
 from gpuyard_core.manifests.templates import WORKLOADS
 from gpuyard_core.manifests.workloads import MAX_LIST_DEPTH, objects_of, read_job
 from gpuyard_core.yaml_tree import parse_yaml

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.advice.classify.signals import (
+from gpuyard.job_classes.signals import (
     IMAGES,
     PROGRAMS,
     WORDS,

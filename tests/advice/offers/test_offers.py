@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.advice.offers.offers import (
+from gpuyard_advisor.advice.offers.offers import (
     MEASURES,
     OfferPurpose,
     OfferRequest,

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.advice.packing.machines import (
+from gpuyard.plan.pools.machines import plan_allocatable
+from gpuyard_advisor.advice.packing.machines import (
     MachinePacking,
     NoMachineFits,
     pack_machines,
     quick_machines,
 )
-from gpuyard.advice.packing.needs import Demand
-from gpuyard.advice.packing.slices import full_layouts, pack_slices, single_profile_gpus
-from gpuyard.plan.pools.machines import plan_allocatable
+from gpuyard_advisor.advice.packing.needs import Demand
+from gpuyard_advisor.advice.packing.slices import full_layouts, pack_slices, single_profile_gpus
 from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.machines import MACHINES, Capacity
 from kit.searches import examples

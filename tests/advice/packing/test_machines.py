@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.advice.packing import machines as packing_machines
-from gpuyard.advice.packing.machines import (
+from gpuyard.plan.pools.machines import plan_allocatable
+from gpuyard_advisor.advice.packing import machines as packing_machines
+from gpuyard_advisor.advice.packing.machines import (
     MachinePacking,
     NoMachineFits,
     pack_machines,
     quick_machines,
 )
-from gpuyard.advice.packing.needs import (
+from gpuyard_advisor.advice.packing.needs import (
     Demand,
     PricedMachine,
     candidate_machines,
@@ -25,13 +26,12 @@ from gpuyard.advice.packing.needs import (
     fits_demand,
     undominated,
 )
-from gpuyard.advice.packing.patterns import (
+from gpuyard_advisor.advice.packing.patterns import (
     empty_node,
     fill_node,
     improving_patterns,
     most_valuable_pattern,
 )
-from gpuyard.plan.pools.machines import plan_allocatable
 from gpuyard_core.catalogue.gpus import GPUS
 from gpuyard_core.catalogue.machines import Capacity, Machine, Price
 from gpuyard_core.catalogue.mig_layouts import place_profiles
@@ -263,7 +263,7 @@ def test_where_there_is_too_much_to_list_the_answer_says_how_far_it_may_be(monke
 
 
 def stopped_when_whole(program):
-    from gpuyard.advice.packing.solver import solve
+    from gpuyard_advisor.advice.packing.solver import solve
 
     return None if program.whole else solve(program)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.advice.packing.slices import (
+from gpuyard_advisor.advice.packing.slices import (
     full_layouts,
     pack_slices,
     single_profile_gpus,

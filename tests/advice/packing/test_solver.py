@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
+from gpuyard_advisor.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
 from gpuyard_core.errors import EnvironmentMissing
 
 
@@ -92,5 +92,5 @@ def test_without_the_solver_the_way_to_get_it_is_named(monkeypatch):
 
 @pytest.mark.repeats("none: it runs no line that is measured")
 def test_the_solver_is_loaded_by_the_call_that_needs_it():
-    code = "import sys, gpuyard.advice.packing.slices; sys.exit('highspy' in sys.modules)"
+    code = "import sys, gpuyard_advisor.advice.packing.slices; sys.exit('highspy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from gpuyard.advice.packing.machines import (
+from gpuyard_advisor.advice.packing.machines import (
     MachinePacking,
     NoMachineFits,
     clouds_of,

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared import openb
 
-from gpuyard.advice.placement.fragmentation import FragmentationPolicy, typical_pods
-from gpuyard.advice.placement.nodes import Cluster, GpuNode, Placed, Placer, PodRequest
+from gpuyard_advisor.advice.placement.fragmentation import FragmentationPolicy, typical_pods
+from gpuyard_advisor.advice.placement.nodes import Cluster, GpuNode, Placed, Placer, PodRequest
 from kit.searches import examples
 from kit.traces import trace_file
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from shared import parvagpu
 
-from gpuyard.advice.placement.serving import (
+from gpuyard_advisor.advice.placement.serving import (
     MeasuredReplica,
     ServiceDemand,
     best_throughput,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.advice.placement.slices import SliceCluster
+from gpuyard_advisor.advice.placement.slices import SliceCluster
 from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from kit.searches import examples
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.advice.strategy.answers import Workload, parse_answers, read_answers
+from gpuyard_advisor.advice.strategy.answers import Workload, parse_answers, read_answers
 from gpuyard_core.errors import UsageError
 from kit.every import every
 

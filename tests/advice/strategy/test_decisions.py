@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.advice.strategy.answers import parse_answers
-from gpuyard.advice.strategy.strategy import advise, applies, tables, workload_facts
+from gpuyard_advisor.advice.strategy.answers import parse_answers
+from gpuyard_advisor.advice.strategy.strategy import advise, applies, tables, workload_facts
 from gpuyard_core.catalogue.metrics import metrics
 from gpuyard_core.errors import UsageError
 from kit.every import every

@@ -7,11 +7,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.advice.strategy.answers import parse_answers
-from gpuyard.advice.strategy.stack import advised_stack
-from gpuyard.advice.strategy.strategy import advise
 from gpuyard.spec.read import read_stack_file
 from gpuyard.stack_validation import validate
+from gpuyard_advisor.advice.strategy.answers import parse_answers
+from gpuyard_advisor.advice.strategy.stack import advised_stack
+from gpuyard_advisor.advice.strategy.strategy import advise
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Severity
 from kit.searches import examples

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.advice.strategy.answers import AdvisedCloud, OwnedHardware
-from gpuyard.advice.strategy.tco import nearest_machine, owned_cost
+from gpuyard_advisor.advice.strategy.answers import AdvisedCloud, OwnedHardware
+from gpuyard_advisor.advice.strategy.tco import nearest_machine, owned_cost
 from gpuyard_core.catalogue.gpus import GPUS
 from kit.searches import examples
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.advice.strategy.strategy import tables
 from gpuyard.cli.app import COMMANDS
+from gpuyard_advisor.advice.strategy.strategy import tables
 from kit.every import every
 
 ROOT = Path(__file__).parents[3]

@@ -223,7 +223,7 @@ def test_every_object_of_a_large_dump_counts(ask):
 
 
 def test_too_much_is_refused(ask, monkeypatch):
-    monkeypatch.setattr("gpuyard.cli.job_files.MAX_DUMP_BYTES", 1024 * 1024 + 10)
+    monkeypatch.setattr("gpuyard_advisor.cli.job_files.MAX_DUMP_BYTES", 1024 * 1024 + 10)
     text = json.dumps([node(n) for n in range(300)]).encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
     ended = ask(job(), more=["--running", "-"])

@@ -127,7 +127,7 @@ def test_a_prometheus_is_queried_for_the_weeks_that_the_forecast_uses(gpuyard, w
         labels = (("pool", "train"),)
         return ((labels, first + h * 3600, busy(h)) for h in range(3 * 168))
 
-    monkeypatch.setattr("gpuyard.cli.prometheus.Prometheus.query_range", answer)
+    monkeypatch.setattr("gpuyard_advisor.cli.prometheus.Prometheus.query_range", answer)
     live = ("--live", "http://localhost:9090", "--query", "sum by (pool) (x)")
     ended = gpuyard("forecast", write(platform([pool()])), *live)
     assert (ended.code, "peak 36.0 GPUs" in ended.out) == (0, True)

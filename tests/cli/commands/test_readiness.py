@@ -7,9 +7,9 @@ import stat
 
 import pytest
 
-from gpuyard.cli import live
-from gpuyard.cli.prometheus import Prometheus
-from gpuyard.readiness.inputs import LISTED_KINDS
+from gpuyard_advisor.cli import live
+from gpuyard_advisor.cli.prometheus import Prometheus
+from gpuyard_advisor.readiness.inputs import LISTED_KINDS
 from gpuyard_core.errors import EnvironmentMissing
 from kit.cases.readiness import base, healthy
 from kit.stacks import platform, pool

@@ -7,8 +7,8 @@ from importlib.resources import files
 
 import pytest
 
-from gpuyard.cli.prometheus import Prometheus
-from gpuyard.usage.fleet import IDLE_HOURS, SERIES
+from gpuyard_advisor.cli.prometheus import Prometheus
+from gpuyard_advisor.usage.fleet import IDLE_HOURS, SERIES
 from kit.html_page import Page, check_accessible, check_self_contained, loads
 from kit.stacks import cut_pool, platform, pool, shape, team
 
@@ -225,7 +225,7 @@ def test_a_large_fleet_is_a_small_page_made_quickly(report, monkeypatch):
     assert len([t for t in Page(text).tags if t[0] == "rect"]) > 8000
 
 
-STYLE = files("gpuyard.cli.views.report").joinpath("report.css").read_text(encoding="utf-8")
+STYLE = files("gpuyard_advisor.cli.views.report").joinpath("report.css").read_text(encoding="utf-8")
 PAIRS = [
     *((text, ground) for text in ("ink", "dim", "accent", "warning") for ground in ("bg", "card")),
     ("error", "errorbg"), ("warning", "warningbg"), ("info", "infobg"),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpuyard.usage.rightsize import ACTIVE, GPUS, MEMORY, USED
+from gpuyard_advisor.usage.rightsize import ACTIVE, GPUS, MEMORY, USED
 from kit.recorded import recorded, write_matrix
 from kit.stacks import cut_pool, platform, pool, team
 
@@ -77,7 +77,7 @@ def test_live_queries_28_days(gpuyard, stack, monkeypatch):
         asked.append((end - start + step) / 3600)
         yield (("__name__", USED), ("pod", "web"), ("pool", "whole")), start, 1.0
 
-    monkeypatch.setattr("gpuyard.cli.prometheus.Prometheus.query_range", query_range)
+    monkeypatch.setattr("gpuyard_advisor.cli.prometheus.Prometheus.query_range", query_range)
     ended = gpuyard("rightsize", stack, "--live", "http://localhost:9")
     assert ended.code == 0
     assert asked == [24] * 28

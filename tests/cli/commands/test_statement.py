@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.usage.statement import ALLOCATED, BILL, BILLED, COST, USED
+from gpuyard_advisor.usage.statement import ALLOCATED, BILL, BILLED, COST, USED
 from kit.recorded import NOVEMBER, recorded, write_matrix
 from kit.stacks import platform, pool, team
 
@@ -235,7 +235,7 @@ def test_live_queries_each_day_of_the_month(gpuyard, stack, monkeypatch):
         for time in range(int(start), int(end), 6 * step):
             yield (("__name__", BILL), ("pool", "train")), time, 48.0
 
-    monkeypatch.setattr("gpuyard.cli.prometheus.Prometheus.query_range", query_range)
+    monkeypatch.setattr("gpuyard_advisor.cli.prometheus.Prometheus.query_range", query_range)
     ended = gpuyard("statement", stack, "--month", "2026-11", "--live", "http://localhost:9")
     assert "720 of 720 hours are covered" in words(ended.out)
     assert len(asked) == 30
@@ -247,9 +247,9 @@ WRITE = """
 import sys
 from pathlib import Path
 import resource
-from gpuyard.usage.hours import hourly_export
-from gpuyard.usage.statement import month_of
-from gpuyard.usage.statement import BILL, COST, make_statement
+from gpuyard_advisor.usage.hours import hourly_export
+from gpuyard_advisor.usage.statement import month_of
+from gpuyard_advisor.usage.statement import BILL, COST, make_statement
 SERIES, EACH = 250, int(sys.argv[1])
 def samples():
     for n in range(SERIES):

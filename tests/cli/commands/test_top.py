@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from gpuyard.cli.commands import top as command
-from gpuyard.cli.prometheus import Prometheus
-from gpuyard.usage.fleet import IDLE_HOURS, SERIES
+from gpuyard_advisor.cli.commands import top as command
+from gpuyard_advisor.cli.prometheus import Prometheus
+from gpuyard_advisor.usage.fleet import IDLE_HOURS, SERIES
 from gpuyard_core.errors import EnvironmentMissing
 from kit.stacks import cut_pool, platform, pool
 

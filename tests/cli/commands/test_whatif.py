@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.replay import NoConvergence
+from gpuyard_advisor.replay import NoConvergence
 from gpuyard_core.terminal.console import progress_bar
 from gpuyard_core.terminal.text import format_seconds
 from kit.every import every
@@ -170,7 +170,7 @@ def test_queues_that_do_not_converge_are_named(gpuyard, monkeypatch):
     def evicts_endlessly(*_, **__):
         raise NoConvergence("job a of team x was evicted 1000 times")
 
-    monkeypatch.setattr("gpuyard.replay.replay", evicts_endlessly)
+    monkeypatch.setattr("gpuyard_advisor.replay.replay", evicts_endlessly)
     ended = gpuyard("whatif", LOCAL, "--trace", JOBS)
     expected = "gpuyard: the replay on local does not end: job a of team x was evicted 1000 times\n"
     assert (ended.code, ended.err) == (2, expected)

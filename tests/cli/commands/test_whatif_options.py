@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.replay.scaling import SCALING_POLICIES
+from gpuyard_advisor.replay.scaling import SCALING_POLICIES
 from kit.html_page import Page, check_accessible, check_self_contained
 from kit.stacks import platform, pool, team
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gpuyard.advice.classify import signals
-from gpuyard.advice.classify.classify import classify
-from gpuyard.advice.classify.signals import JobClass
+from gpuyard.job_classes import signals
+from gpuyard.job_classes.classify import classify
+from gpuyard.job_classes.signals import JobClass
 from gpuyard.render.admission.classes import LEAST_POINTS
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.admission.team_parameters import parameters_of

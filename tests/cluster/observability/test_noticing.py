@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.readiness.inputs import place_of
 from gpuyard.render.observability import rules
 from gpuyard.render.observability.monitors import monitor_objects
+from gpuyard_advisor.readiness.inputs import place_of
 from gpuyard_core.names import GPU_OPERATOR_NAMESPACE, MONITORING_NAMESPACE
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import Api, connect

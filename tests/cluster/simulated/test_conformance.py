@@ -2,7 +2,7 @@
 
 The server is asked with strict field validation and `dryRun`: it decides as it would, and keeps nothing. Then
 each kind that has a CRD is given three slips of its own, and both the server and the checks of
-`gpuyard.testing` must refuse them in the same place.
+`gpuyard_testing` must refuse them in the same place.
 """
 
 import re
@@ -20,11 +20,11 @@ from gpuyard.plan import plan
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.platform import platform_objects
 from gpuyard.spec.read import read_stack_file
-from gpuyard.testing import CrdFolder
 from gpuyard_core.catalogue.gke.classes import CLASS_API
 from gpuyard_core.names import GKE_NETWORKING_GROUP
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import Api, ApiError, Unreachable, connect
+from gpuyard_testing import CrdFolder
 from kit import waiting
 from kit.cases.fields import covering
 from kit.cluster.lab import apply, delete, patiently

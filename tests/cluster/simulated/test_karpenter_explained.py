@@ -10,8 +10,8 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 
-from gpuyard.explain import Verdict, explain
 from gpuyard.render.objects import toleration_object
+from gpuyard_advisor.explain import Verdict, explain
 from gpuyard_core.manifests.workloads import read_job
 from gpuyard_core.names import POOL_LABEL
 from gpuyard_simulate.api import ApiError

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from gpuyard.explain import Explanation, explain
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.scheduler.model import EMPTY, PlatformState, Pods, RunningJob
-from gpuyard.scheduler.requests import PodSet
+from gpuyard_advisor.explain import Explanation, explain
+from gpuyard_advisor.scheduler.model import EMPTY, PlatformState, Pods, RunningJob
+from gpuyard_advisor.scheduler.requests import PodSet
 from gpuyard_core.manifests.workloads import read_job
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 

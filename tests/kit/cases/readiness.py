@@ -12,11 +12,11 @@ import yaml
 
 import proofs
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.readiness.assessment import Readiness, run_checks
-from gpuyard.readiness.inputs import LISTED_KINDS, ClusterObjects, Subject
 from gpuyard.render.cloud.graph import CloudGraph, Json
 from gpuyard.spec.read import read_stack_file
 from gpuyard.stack_validation import ValidatedStack, validate
+from gpuyard_advisor.readiness.assessment import Readiness, run_checks
+from gpuyard_advisor.readiness.inputs import LISTED_KINDS, ClusterObjects, Subject
 from gpuyard_core.findings import Diagnostic, Severity
 from gpuyard_core.names import (
     CHECK_RESULT_LABEL,

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.replay import JobHistory, Replay, SubmittedJob
+from gpuyard_advisor.replay import JobHistory, Replay, SubmittedJob
 from gpuyard_core.names import GPU
 from kit.cluster.queues import one_pool
 from kit.stacks import plan_of

@@ -8,7 +8,7 @@ from testbed.plugins.cloud import asking, facts, shapes
 from testbed.plugins.cloud.account import Account, Refused
 from testbed.plugins.kubernetes.values import transform
 
-from gpuyard.testing import Registered
+from gpuyard_testing import Registered
 
 PLACES = {
     "aws": shapes.Place("aws", region="us-east-1"),

@@ -5,17 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.replay import (
+from gpuyard.spec.pools import Scaling
+from gpuyard_advisor.replay import (
     ReplayOptions,
     SubmittedJob,
     Timing,
     replay,
 )
-from gpuyard.replay.mapping import map_jobs
-from gpuyard.replay.scaling import NodeAutoscalerPolicy
-from gpuyard.spec.pools import Scaling
-from gpuyard.traces import TraceJob
-from gpuyard.usage.rightsize import percentile
+from gpuyard_advisor.replay.mapping import map_jobs
+from gpuyard_advisor.replay.scaling import NodeAutoscalerPolicy
+from gpuyard_advisor.traces import TraceJob
+from gpuyard_advisor.usage.rightsize import percentile
 from kit.cluster.queues import kueue_as_rendered
 from kit.cluster.runs import PRIORITIES, Seen, run
 from kit.cluster.scaling import SCAN_SECONDS, FakeClusterAutoscaler, ScalingLab

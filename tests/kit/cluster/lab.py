@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from gpuyard.explain import Explanation, Verdict, explain
-from gpuyard.explain.running import read_running
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.platform import platform_objects
+from gpuyard_advisor.explain import Explanation, Verdict, explain
+from gpuyard_advisor.explain.running import read_running
 from gpuyard_core.manifests.workloads import read_job
 from gpuyard_simulate.api import Api, ApiError, Unreachable
 from kit import waiting

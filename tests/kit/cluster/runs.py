@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpuyard.replay import SubmittedJob, Timing
+from gpuyard_advisor.replay import SubmittedJob, Timing
 from gpuyard_core.manifests.quantities import CPU
 from gpuyard_simulate.api import Api, ApiError, Unreachable
 from kit.cluster.lab import KUEUE, Value, condition, create, namespaces_of

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.explain import Verdict
-from gpuyard.explain.running import read_running
 from gpuyard.plan.queueing.multikueue import FRAMEWORKS
+from gpuyard_advisor.explain import Verdict
+from gpuyard_advisor.explain.running import read_running
 from gpuyard_core.catalogue.kubernetes.kueue import ALL_AT_ONCE, IN_STEPS, STEP
 from gpuyard_core.errors import SpecError
 from kit.cases.explain import job, said

@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard.explain import Verdict, explain
-from gpuyard.explain.running import read_running
 from gpuyard.plan.sharing.compute_slices import compute_slices_of_profile, convert_to_compute_slices
 from gpuyard.plan.teams.limits import with_queued_pods
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import platform_objects
-from gpuyard.scheduler.model import EMPTY
+from gpuyard_advisor.explain import Verdict, explain
+from gpuyard_advisor.explain.running import read_running
+from gpuyard_advisor.scheduler.model import EMPTY
 from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.manifests.workloads import read_job
 from gpuyard_core.names import MIG_SLICES

@@ -8,7 +8,7 @@ from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.render.gpu_operator.adapters import adapter_objects
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.supply.images import pulled_images
-from gpuyard.scheduler.nodes import knows_amount_per_node, planned_node_resources
+from gpuyard_advisor.scheduler.nodes import knows_amount_per_node, planned_node_resources
 from gpuyard_core.names import RDMA
 from gpuyard_simulate.adapters.plugin import ADAPTERS, IMAGE, STARTED, find_running_plugin
 from gpuyard_simulate.agents.node import changes

@@ -7,8 +7,8 @@ from testbed.plugins.kubernetes.helm import unknown_values
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.teams import claim_objects, team_objects
-from gpuyard.testing import CrdFolder
 from gpuyard_core.catalogue.software.pins import PINS
+from gpuyard_testing import CrdFolder
 from kit.levels import upstream
 from kit.stacks import plan_of, platform, pool, shape, team
 

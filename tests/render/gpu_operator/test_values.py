@@ -9,7 +9,6 @@ from gpuyard.plan.sharing.sharing import SharingMethod
 from gpuyard.render.files import render_files
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects
 from gpuyard.render.gpu_operator.values import gpu_operator_release
-from gpuyard.testing import CrdFolder
 from gpuyard_core.catalogue.software.charts import GPU_OPERATOR_CHART, OPERATOR_IMAGES
 from gpuyard_core.catalogue.software.images import (
     DEPLOY_LABEL,
@@ -18,6 +17,7 @@ from gpuyard_core.catalogue.software.images import (
     SoftwarePart,
 )
 from gpuyard_core.catalogue.software.pins import PINS
+from gpuyard_testing import CrdFolder
 from kit.every import every
 from kit.levels import upstream
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool

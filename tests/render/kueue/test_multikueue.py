@@ -7,7 +7,7 @@ import pytest
 from gpuyard.plan.queueing.multikueue import FRAMEWORKS
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import object_groups, platform_objects
-from gpuyard.testing import CrdFolder
+from gpuyard_testing import CrdFolder
 from kit.levels import upstream
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 

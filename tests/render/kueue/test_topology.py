@@ -3,8 +3,8 @@
 import pytest
 
 from gpuyard.render.kueue.queueing import queueing_objects
-from gpuyard.testing import CrdFolder
 from gpuyard_core.names import KUEUE_GROUP
+from gpuyard_testing import CrdFolder
 from kit.levels import upstream
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 

@@ -22,7 +22,7 @@ from gpuyard.render.observability.monitoring import monitoring_images, monitorin
 from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.render.observability.pool_join import joined_with_pools
 from gpuyard.render.observability.rules import check_rules, rule_file, rule_groups
-from gpuyard.testing import CrdFolder
+from gpuyard_testing import CrdFolder
 from kit.clouds.aws import plan_on_aws
 from kit.levels import upstream
 from kit.promtool import check_rules as check_with_promtool

@@ -20,9 +20,9 @@ from gpuyard.render.observability.monitoring import (
 from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.render.observability.rules import rule_groups
 from gpuyard.render.platform import object_groups, platform_objects
-from gpuyard.testing import CrdFolder
 from gpuyard_core.catalogue.software.charts import MONITORING_CHART, MONITORING_IMAGES
 from gpuyard_core.catalogue.software.digests import digest_of
+from gpuyard_testing import CrdFolder
 from kit.levels import upstream
 from kit.stacks import SYSTEM, plan_of, platform, pool, team
 

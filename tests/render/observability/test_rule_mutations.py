@@ -13,7 +13,7 @@ from gpuyard.render.observability.data_files import read_data
 from gpuyard.render.observability.facts import RuleText
 from gpuyard.render.observability.rules import check_rules, query_scope, rule_groups
 from gpuyard.render.observability.templates import dashboard_templates
-from gpuyard.usage import fleet
+from gpuyard_advisor.usage import fleet
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 from sizes import ROOT
 

@@ -7,8 +7,8 @@ import pytest
 from gpuyard.render.platform import object_groups
 from gpuyard.render.text import yaml_text
 from gpuyard.render.workloads.runtimes import runtime_images, runtime_objects
-from gpuyard.testing import CrdFolder
 from gpuyard_core.findings import Severity
+from gpuyard_testing import CrdFolder
 from kit.levels import upstream
 from kit.stacks import findings, plan_of, platform, pool, shape, team
 

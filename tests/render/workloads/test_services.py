@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 import sizes
-from gpuyard.explain.answer import explain
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.admission.team_parameters import parameters_of
@@ -17,11 +16,12 @@ from gpuyard.render.text import yaml_text
 from gpuyard.render.workloads.scalers import check_scalers, queue_query
 from gpuyard.render.workloads.services import service_objects
 from gpuyard.spec.read import read_stack_file
-from gpuyard.testing import CrdFolder
+from gpuyard_advisor.explain.answer import explain
 from gpuyard_core.admission.requirements import denials
 from gpuyard_core.manifests.workloads import read_job
 from gpuyard_lint.kubernetes import resource
 from gpuyard_lint.rules.adm import workload
+from gpuyard_testing import CrdFolder
 from kit.levels import upstream
 from kit.stacks import findings, plan_of, platform, pool, shape, shared_pool, team
 

@@ -12,7 +12,7 @@ from testbed.plugins.cloud.service import reservations
 from gpuyard.resources import Platform, PlatformRejected
 from gpuyard.spec.read import read_stack_file
 from gpuyard.stack_validation import validate
-from gpuyard.testing import StackRunner
+from gpuyard_testing import StackRunner
 from kit.clouds import answers
 from kit.clouds.given import account_with
 

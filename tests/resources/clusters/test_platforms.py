@@ -11,8 +11,8 @@ import pytest
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.resources import Platform
-from gpuyard.testing import StackRunner
 from gpuyard_core.names import SYSTEM_POOL
+from gpuyard_testing import StackRunner
 from kit.clouds import answers
 from kit.clouds.stored import STORED
 from kit.stacks import plan_of, platform, pool, team
@@ -147,7 +147,7 @@ def test_a_rung_added_before_others_leaves_them_as_they_are(clouds):
 def test_a_stack_of_one_cloud_loads_nothing_of_the_other(cloud, other):
     source = (
         "import json, sys, pulumi\n"
-        "from gpuyard.testing import StackRunner\n"
+        "from gpuyard_testing import StackRunner\n"
         "from gpuyard.resources import Platform\n"
         "from kit.clouds import answers\n"
         "runner = StackRunner(outputs=answers.outputs, calls=answers.calls())\n"

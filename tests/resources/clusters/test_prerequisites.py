@@ -12,7 +12,7 @@ from gpuyard.changes.deployed_state import deployed_state
 from gpuyard.resources import Platform
 from gpuyard.resources.clusters import prerequisites
 from gpuyard.resources.errors import PlatformRejected
-from gpuyard.testing import StackRunner
+from gpuyard_testing import StackRunner
 from kit.clouds import answers
 from kit.every import every
 from kit.stacks import platform, pool

@@ -16,11 +16,11 @@ from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.explain import Verdict
-from gpuyard.explain.running import read_running
 from gpuyard.plan import plan
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.spec.region import Region
+from gpuyard_advisor.explain import Verdict
+from gpuyard_advisor.explain.running import read_running
 from gpuyard_simulate.agents import cloud_node
 from gpuyard_simulate.api import Unreachable
 from kit.cases.explain import job as gang

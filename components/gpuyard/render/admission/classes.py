@@ -1,12 +1,12 @@
 """The policy that labels workloads with GPUs by class, as `gpuyard classify` decides (decision 99).
 
-Each function returns CEL for a part of `gpuyard.advice.classify`, with the same words and weights.
+Each function returns CEL for a part of `gpuyard.job_classes`, with the same words and weights.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpuyard.advice.classify import classify, signals
-from gpuyard.advice.classify.signals import JobClass
+from gpuyard.job_classes import classify, signals
+from gpuyard.job_classes.signals import JobClass
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.cel import (
     bind_variable,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpuyard.advice.packing.solver import Solution
+from gpuyard_advisor.advice.packing.solver import Solution
 
 
 def document(gpuyard, *args, code=0):
@@ -74,7 +74,7 @@ def test_no_gpus_hold_nothing_and_enough_hold_all(gpuyard):
 
 def test_a_demand_without_proof_says_how_many_are_needed_at_least(gpuyard, monkeypatch):
     """The solver proves every demand there is; what it would look like if it could not."""
-    from gpuyard.advice.packing import slices as packing
+    from gpuyard_advisor.advice.packing import slices as packing
 
     def unproved(program):
         return Solution((0.0,) * (len(program.costs) - 1) + (3.0,), 3.0, 1.2, (), proved=False)

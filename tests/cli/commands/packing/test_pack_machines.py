@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpuyard.advice.packing import machines
+from gpuyard_advisor.advice.packing import machines
 from kit.stacks import cut_pool, platform, pool, shape, shared_pool
 
 LLM = shape("llm", pool="train", nodes=2, gpus_per_node=8)

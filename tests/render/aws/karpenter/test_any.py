@@ -8,13 +8,13 @@ from gpuyard.plan import plan
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
-from gpuyard.testing.crds import CrdFolder
 from gpuyard_core.catalogue.fabric import efa_interfaces_to_launch
 from gpuyard_core.catalogue.kubernetes.karpenter import HIGHEST_WEIGHT
 from gpuyard_core.catalogue.machines import MACHINES, Capacity
 from gpuyard_lint.kubernetes import resource
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.run import evaluate
+from gpuyard_testing.crds import CrdFolder
 from kit.clouds.aws import plan_on_aws
 from kit.every import every
 from kit.levels import upstream

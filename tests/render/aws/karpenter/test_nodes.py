@@ -13,11 +13,11 @@ from gpuyard.render.dependencies import dependencies_of
 from gpuyard.render.files import render_files
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.text import yaml_documents
-from gpuyard.testing.crds import CrdFolder
 from gpuyard_core.catalogue.kubernetes.eks_nodes import AL2023_RELEASES
 from gpuyard_lint.kubernetes import resource
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.run import evaluate
+from gpuyard_testing.crds import CrdFolder
 from kit.clouds.aws import SUBNETS, VPC, plan_on_aws
 from kit.levels import upstream
 from kit.stacks import cut_pool, pool, shared_pool
