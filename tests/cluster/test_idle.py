@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.render.workloads.manifests import ManifestKind, manifest_text
+from gpuyard_advisor.job_manifests import ManifestKind, manifest_text
 from gpuyard_core.names import IDLE, KEEP_IDLE_LABEL, WORKLOAD_ANNOTATION, system_namespace
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import Api, ApiError, connect

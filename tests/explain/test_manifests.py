@@ -3,14 +3,14 @@
 import pytest
 import yaml
 
-from gpuyard.render.workloads.manifests import (
+from gpuyard_advisor.explain import Verdict, explain
+from gpuyard_advisor.job_manifests import (
     ManifestKind,
     default_kind,
     manifest_text,
     place_shape,
 )
-from gpuyard.workload_lint import lint_workloads
-from gpuyard_advisor.explain import Verdict, explain
+from gpuyard_advisor.workload_lint import lint_workloads
 from gpuyard_core.manifests.workloads import read_job
 from kit.cases.manifests import STACKS, plan_of_stack, request, requests
 

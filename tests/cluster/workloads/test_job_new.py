@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.render.workloads.manifests import ManifestKind, manifest_text
 from gpuyard.render.workloads.runtimes import runtime_objects
+from gpuyard_advisor.job_manifests import ManifestKind, manifest_text
 from gpuyard_core.names import CLASS_LABEL
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import connect

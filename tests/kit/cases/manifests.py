@@ -9,7 +9,8 @@ import yaml
 import sizes
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.workloads.manifests import (
+from gpuyard.spec.read import read_stack_file
+from gpuyard_advisor.job_manifests import (
     WITHOUT_IMAGE,
     ManifestKind,
     ManifestRequest,
@@ -17,7 +18,6 @@ from gpuyard.render.workloads.manifests import (
     kind_obstacle,
     place_shape,
 )
-from gpuyard.spec.read import read_stack_file
 from gpuyard_core.local_files import file_reader
 
 ADDONS = ("jobset", "kubeflow-trainer", "kuberay", "leader-worker-set")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.render.workloads.manifests import (
+from gpuyard_advisor.job_manifests import (
     ManifestKind,
     default_kind,
     kind_obstacle,

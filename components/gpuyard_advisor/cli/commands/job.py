@@ -13,19 +13,6 @@ from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.views.findings import document, reject
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import PlatformPlan, TeamPlan
-from gpuyard.render.workloads.manifests import (
-    WITHOUT_ADDON,
-    WITHOUT_IMAGE,
-    ManifestKind,
-    ManifestRequest,
-    default_image,
-    default_kind,
-    kind_obstacle,
-    manifest_objects,
-    manifest_text,
-    place_shape,
-)
-from gpuyard.workload_lint import lint_workloads, object_title
 from gpuyard_advisor.cli.commands.explain import check_teams, explanation_document, show_explanation
 from gpuyard_advisor.cli.job_files import (
     no_workload_error,
@@ -37,6 +24,19 @@ from gpuyard_advisor.cli.job_files import (
 from gpuyard_advisor.explain import Explanation, Verdict
 from gpuyard_advisor.explain import explain as explain_job
 from gpuyard_advisor.explain.controllers import controller_caution
+from gpuyard_advisor.job_manifests import (
+    WITHOUT_ADDON,
+    WITHOUT_IMAGE,
+    ManifestKind,
+    ManifestRequest,
+    default_image,
+    default_kind,
+    kind_obstacle,
+    manifest_objects,
+    manifest_text,
+    place_shape,
+)
+from gpuyard_advisor.workload_lint import lint_workloads, object_title
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Severity, format_list
 from gpuyard_core.local_files import write_file
