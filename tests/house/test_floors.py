@@ -42,7 +42,7 @@ def contracts(root: Path) -> tuple[int, str]:
         ("../gpuyard_core/catalogue/mig.py", "import gpuyard.plan", "packages: "),
         ("../gpuyard_core/errors.py", "import gpuyard_lint.rules", "packages: "),
         ("../gpuyard_core/errors.py", "import gpuyard_core.catalogue", "layers of the core"),
-        ("resources/objects.py", "import gpuyard_testing", "layers: "),
+        ("resources/objects.py", "import gpuyard_testing", "packages: "),
         ("plan/pools/own_nodes.py", "import gpuyard.plan.teams.teams", "layers of the plan: "),
         ("plan/draft.py", "import gpuyard.plan.pools.pools", "layers of the plan: "),
         ("plan/shapes/quota.py", "import gpuyard.plan.queueing.kueue", "layers of the plan: "),

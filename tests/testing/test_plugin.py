@@ -30,7 +30,7 @@ def test_loading_it_imports_nothing_but_pytest_and_the_standard_library():
         "import sys, pytest; before = set(sys.modules); import gpuyard_testing.plugin;"
         "print(sorted({m.partition('.')[0] for m in set(sys.modules) - before}))"
     )
-    assert python("-c", code) == (0, "['gpuyard']\n")
+    assert python("-c", code) == (0, "['gpuyard_testing']\n")
 
 
 @pytest.mark.repeats("none: it runs no line that is measured")

@@ -103,7 +103,11 @@ def load(name: str) -> Any:
         module = import_module("gpuyard_lint.cli.lint")
     else:
         entry = COMMANDS[name]
-        module = import_module(f"{entry.package}.cli.commands.{entry.module or name}")
+        where = entry.module or name
+        if entry.package == ADVISOR:
+            module = import_module(f"gpuyard_advisor.cli.commands.{where}")
+        else:
+            module = import_module(f"gpuyard.cli.commands.{where}")
     holder = new_app()
     holder.callback()(lambda: None)
     if hasattr(module, "app"):
