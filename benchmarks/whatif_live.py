@@ -62,8 +62,8 @@ def _printed(name: str, found: Judgement) -> bool:
     print(f"\n{name}: {found.jobs:,} jobs, all ended after {found.seconds:.0f} s", flush=True)
     timing = found.timing
     print(
-        f"  seconds: {timing.start:.2f} from admission to running pods (median), {timing.stop:.2f} from their end to free"
-        f" quota (mean), {timing.eviction:.2f} from an eviction to free quota (mean), {found.boot:.1f} to a node on demand"
+        f"  mean seconds: {timing.start:.2f} from admission to running pods, {timing.stop:.2f} from their end to free quota,"
+        f" {timing.eviction:.2f} from an eviction to free quota; {found.boot:.1f} (median) to a node on demand"
     )
     kept = True
     for title, seen, expected, error in found.figures():

@@ -16,6 +16,8 @@ from kit.cluster.lab import KUEUE, Value, condition, create, namespaces_of
 from kit.cluster.queues import QueueLab, job
 
 CLIENTS = 4
+WAITS_FOR_NODE = 5.0
+"""Seconds from admission to running pods from which on a job has waited for a node. An instance takes ten to boot."""
 PRIORITIES = {"normal": 10, "high": 100}
 _NAMES = {value: name for name, value in PRIORITIES.items()}
 
@@ -120,13 +122,13 @@ class Seen:
                 self.started.setdefault(owner, self.running[owner])
 
     def timing(self, jobs: Iterable[SubmittedJob]) -> Timing:
-        """Delays of the cluster: the median start, as a few jobs wait for a node, and the means of the others.
-
-        Evictions follow each other while a team takes its quota back, so that the sum counts.
+        """Mean delays of the cluster. A job that started later than WAITS_FOR_NODE is not counted as a start: the replay
+        has its own wait for a node.
         """
         known = [j for j in jobs if j.name in self.finished and j.name in self.running]
+        starts = [self.running[j.name] - self.reserved[j.name] for j in known]
         return Timing(
-            start=statistics.median(self.running[j.name] - self.reserved[j.name] for j in known),
+            start=statistics.mean(seconds for seconds in starts if seconds < WAITS_FOR_NODE),
             stop=statistics.mean(
                 self.finished[j.name] - self.running[j.name] - j.run_seconds for j in known
             ),
