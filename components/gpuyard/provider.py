@@ -62,6 +62,20 @@ _MODULES: Mapping[str, str] = {
 }
 
 
+def lazy(target: str) -> Any:
+    """A method of a provider that is a function of another module, loaded on the first call.
+
+    `target` is `module:function`, without `gpuyard.`. The function has the parameters of the method, without `self`.
+    """
+    module, _, name = target.partition(":")
+
+    def call(*args: Any, **options: Any) -> Any:
+        return getattr(import_module(f"gpuyard.{module}"), name)(*args, **options)
+
+    call.__doc__ = target
+    return staticmethod(call)
+
+
 class Provider:
     """A source of nodes. The defaults are those of a cluster whose nodes exist already.
 

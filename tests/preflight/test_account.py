@@ -4,20 +4,10 @@ import pytest
 
 from gpuyard.plan.platform import plan as planned_with
 from gpuyard.preflight import aws, gcp
-from gpuyard.preflight import quota_requirements as limits
-from gpuyard.preflight.probes import (
-    UNEXPECTED_FORMAT,
-    Probe,
-    ProbeAnswer,
-    ProbeResult,
-    SkippedProbe,
-)
-from gpuyard.preflight.quota_requirements import (
-    PlannedAccount,
-    QuotaRequirement,
-    ec2_requirements,
-    gce_requirements,
-)
+from gpuyard.preflight.aws import ec2_requirements
+from gpuyard.preflight.gcp import gce_requirements
+from gpuyard.preflight.probes import UNEXPECTED_FORMAT, ProbeAnswer, ProbeResult, SkippedProbe
+from gpuyard.preflight.quota_requirements import PlannedAccount, QuotaRequirement
 from gpuyard.providers.aws import account as permissions
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
@@ -159,45 +149,53 @@ def test_an_existing_cluster_is_asked_about_in_place_of_versions():
     assert [q.name for q in there] == ["apis", "offerings", "quotas", "cluster", "project-quotas"]
 
 
-@every(
-    "name",
-    [
+def every_question(made, *plans):
+    """The questions about these plans that are judged on their own, each with what it is about."""
+    return [(on(plan), each) for plan in plans for each in made(on(plan)) if each.check is not None]
+
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1"
+IDS = [f"subnet-{number:017x}" for number in (1, 2)]
+SUBNETS = {"network": {"id": f"vpc-{1:017x}", "subnets": {"private": IDS}}}
+
+
+def test_an_answer_of_no_known_form_is_no_answer():
+    held = [{"reserved": HELD, "nodes": 4}]
+    one = pool(machine="p5.48xlarge", zones=["us-east-1a"], capacity=held)
+    plans = [
+        plan_on_aws([one], cluster={"existing": "old"}),
+        plan_on_aws([pool()], cluster={"key": KEY, "zones": ["us-east-1a", "us-east-1b"]}),
+        plan_on_aws([pool(image="ubuntu-eks")], cluster=SUBNETS),
+    ]
+    asked = every_question(aws.aws_probes, *plans)
+    assert {each.name.partition(" ")[0] for _, each in asked} == {
         *("quotas", "offerings", "version", "cluster", "zones", "subnets", "own", "left", "key"),
-        *(f"reservation {HELD}", "image /aws/x"),
-    ],
-)
-def test_an_answer_of_no_known_form_is_no_answer(name):
-    plan = plan_on_aws(
-        [
-            pool(
-                machine="p5.48xlarge",
-                zones=["us-east-1a"],
-                capacity=[{"reserved": HELD, "nodes": 4}],
-            )
-        ],
-        cluster={"existing": "old"},
-    )
-    question = Probe(name, "it", ("aws",))
-    answer = (
-        ProbeAnswer(error="InternalServerError") if name[0] == "i" else ProbeAnswer(value="odd")
-    )
-    heard = aws.aws_findings(on(plan), [question], {name: answer})
-    assert heard.skipped == (SkippedProbe("it", answer.error or UNEXPECTED_FORMAT),)
+        *("role", "reservation", "image"),
+    }
+    for ahead, each in asked:
+        image = each.name[0] == "i"
+        answer = ProbeAnswer(error="InternalServerError") if image else ProbeAnswer(value="odd")
+        heard = aws.aws_findings(ahead, [each], {each.name: answer})
+        assert heard.skipped == (SkippedProbe(each.subject, answer.error or UNEXPECTED_FORMAT),)
 
 
-@every(
-    "name",
-    [
+def test_nor_is_one_of_google():
+    key = "projects/lab/locations/us-central1/keyRings/a/cryptoKeys/b"
+    plans = [
+        reserved_at_google(),
+        on_gcp(cluster={"existing": "old"}),
+        on_gcp(cluster={"key": key, "zones": ["us-central1-a", "us-central1-b"]}),
+    ]
+    asked = every_question(gcp.gcp_probes, *plans)
+    assert {each.name for _, each in asked} == {
         *("apis", "offerings", "quotas", "version", "reservations", "zones"),
         *("project-quotas", "own", "left", "key", "cluster"),
-    ],
-)
-def test_nor_is_one_of_google(name):
-    question = Probe(name, "it", ("gcloud",))
-    heard = gcp.gcp_findings(on(on_gcp()), [question], {name: ProbeAnswer(value="odd")})
-    assert heard.skipped == (gcp.PERMISSIONS, SkippedProbe("it", UNEXPECTED_FORMAT))
-    refused = gcp.gcp_findings(on(on_gcp()), [question], {name: ProbeAnswer(error="x")})
-    assert refused.skipped[-1] == SkippedProbe("it", "x")
+    }
+    for ahead, each in asked:
+        heard = gcp.gcp_findings(ahead, [each], {each.name: ProbeAnswer(value="odd")})
+        assert heard.skipped == (gcp.PERMISSIONS, SkippedProbe(each.subject, UNEXPECTED_FORMAT))
+        refused = gcp.gcp_findings(ahead, [each], {each.name: ProbeAnswer(error="x")})
+        assert refused.skipped[-1] == SkippedProbe(each.subject, "x")
 
 
 # ── quotas ────────────────────────────────────────────────────────────────────────────────────────
@@ -256,7 +254,8 @@ def test_what_is_held_at_google_takes_from_no_quota():
 
 def test_gpus_whose_quota_nobody_knows_are_named():
     plan = on_gcp(pool(machine="g4-standard-48", nodes="0..1"))
-    heard = gcp._quotas(plan, [{"metric": "CPUS", "limit": 1.0, "usage": 0.0}], deployed=False)
+    there = {"quotas": [{"metric": "CPUS", "limit": 1.0, "usage": 0.0}]}
+    heard = gcp._region_quotas(plan, ProbeAnswer(value=there), {})
     assert "no quota that gpuyard knows" in heard.skipped[0].reason
 
 
@@ -271,7 +270,7 @@ def test_gpus_whose_quota_nobody_knows_are_named():
 )
 def test_a_number_without_its_quota_says_nothing(networks, quota, why):
     answers = {"networks": ProbeAnswer(**networks), "quota of networks": ProbeAnswer(**quota)}
-    heard = limits.limit_findings(on(plan_on_aws()), answers, "")
+    heard = aws.limit_findings(on(plan_on_aws()), answers)
     assert heard == ProbeResult(skipped=(SkippedProbe("quota of networks", why),))
 
 
@@ -280,7 +279,7 @@ def test_a_project_whose_list_lacks_a_quota_says_nothing_of_it():
         {"metric": "NETWORKS", "limit": 5.0, "usage": 0.0},
         {"metric": "FIREWALLS", "limit": 9},
     ]
-    heard = limits.project_findings(on(reserved_at_google()), there, deployed=False)
+    heard = gcp.project_findings(on(reserved_at_google()), there, deployed=False)
     assert [each.subject for each in heard.skipped] == [
         "quota for routers of the platform",
         "quota for subnetworks of the platform",
@@ -372,7 +371,8 @@ def test_two_pools_of_one_reservation_are_both_judged():
         "AvailabilityZone": "us-east-1a",
         "TotalInstanceCount": 8,
     }
-    heard = aws._reservation(plan_on_aws([first, second]), HELD, [there], "")
+    answer = ProbeAnswer(value={"CapacityReservations": [there]})
+    heard = aws._reservation(plan_on_aws([first, second]), HELD, answer, {})
     assert [(f.where, f.problem) for f in heard.findings] == [
         ("pools[1].capacity", f"reservation {HELD} is in us-east-1a")
     ]
@@ -394,7 +394,7 @@ def test_all_that_is_wrong_with_a_reservation_of_ec2_is_said():
         "AvailabilityZone": "us-east-1b",
         "TotalInstanceCount": 1,
     }
-    heard = aws._reservation(plan, HELD, [there], "")
+    heard = aws._reservation(plan, HELD, ProbeAnswer(value={"CapacityReservations": [there]}), {})
     assert [f.problem.removeprefix(f"reservation {HELD} ") for f in heard.findings] == [
         "is failed",
         "has the machine type p4d.24xlarge",

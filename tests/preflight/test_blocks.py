@@ -3,8 +3,7 @@
 import pytest
 
 from gpuyard.preflight import aws
-from gpuyard.preflight.aws import check_block
-from gpuyard.preflight.probes import ProbeAnswer
+from gpuyard.preflight.probes import ProbeAnswer, evaluate
 from gpuyard.preflight.quota_requirements import PlannedAccount
 from gpuyard.render.aws.graph import aws_graph
 from kit.clouds.aws import plan_on_aws
@@ -24,13 +23,17 @@ PLAN = plan_on_aws(
 OPEN = {"CapacityBlockOfferingId": OFFER, "UpfrontFee": "8000", "AvailabilityZone": "us-east-1a"}
 
 
+def probes():
+    return {e.name: e for e in aws.aws_probes(PlannedAccount(PLAN, aws_graph(PLAN), "1"))}
+
+
 def questions():
-    ahead = PlannedAccount(PLAN, aws_graph(PLAN), "1")
-    return {each.name: " ".join(each.words) for each in aws.aws_probes(ahead)}
+    return {name: " ".join(each.words) for name, each in probes().items()}
 
 
 def heard(offer, bought):
-    return check_block(PLAN, OFFER, {f"offer {OFFER}": offer, f"bought {OFFER}": bought})
+    asked = [probes()[f"offer {OFFER}"], probes()[f"bought {OFFER}"]]
+    return evaluate(asked, {f"offer {OFFER}": offer, f"bought {OFFER}": bought})
 
 
 def test_offer_and_purchase_are_asked_for_and_no_reservation_of_that_name():

@@ -17,6 +17,10 @@ class Probe:
     subject: str
     """Its subject, for messages."""
     words: tuple[str, ...]
+    check: "Check | None" = None
+    """Findings from its result; None: the check of another query reads its result."""
+    checks_failures: bool = False
+    """Whether the check also reads why the query failed."""
 
     @property
     def program(self) -> str:
@@ -89,8 +93,34 @@ def skipped(subject: str, reason: str, *, is_expected: bool = False) -> ProbeRes
 
 AnswersByName = Mapping[str, ProbeAnswer]
 """Results by query name."""
+Check = Callable[[ProbeAnswer, AnswersByName], ProbeResult | None]
+"""Findings from the result of a query and from the results of others; None: it has another form."""
 RunProbes = Callable[[Sequence[Probe]], AnswersByName]
 """Runs queries concurrently, and returns a result for each."""
+
+
+def list_check(check: Callable[[list[Any]], ProbeResult], *path: str) -> Check:
+    """The check of the list at a path of a result."""
+
+    def check_list(answer: ProbeAnswer, _others: AnswersByName) -> ProbeResult | None:
+        listed = items(answer.value, *path)
+        return None if listed is None else check(listed)
+
+    return check_list
+
+
+def evaluate(questions: Sequence[Probe], answers: AnswersByName) -> ProbeResult:
+    """Findings from all results; a query without a usable one is skipped."""
+    result = ProbeResult()
+    for question in questions:
+        if question.check is None:
+            continue
+        answer, found = answers[question.name], None
+        if question.checks_failures or not answer.failure_reason:
+            found = question.check(answer, answers)
+        why = answer.failure_reason or answer.error or UNEXPECTED_FORMAT
+        result += found or skipped(question.subject, why)
+    return result
 
 
 def skip_all(questions: Sequence[Probe], why: str, also: str) -> ProbeResult:

@@ -3,7 +3,8 @@
 A program also checks them before it registers resources: it loads this module and nothing of another cloud.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from gpuyard.plan.cluster.ranges import cluster_spec, cluster_zones, configured_zones
 from gpuyard.plan.records import PlatformPlan, PoolPlan
@@ -16,6 +17,13 @@ def pool_path(plan: PlatformPlan, pool: PoolPlan) -> Path:
     """Path of the pool in the stack file."""
     names = [each.name for each in plan.spec.pools]
     return ("pools", names.index(pool.name))
+
+
+def zones_without_pools(plan: PlatformPlan) -> dict[str, Path]:
+    """Zones of the cluster without a pool; those of pools are checked by offers."""
+    pools = {zone for pool in plan.pools for zone in pool.zones}
+    numbered_zones = enumerate(cluster_spec(plan.spec).zones)
+    return {zone: ("cluster", "zones", n) for n, zone in numbered_zones if zone not in pools}
 
 
 def named_subnets(plan: PlatformPlan) -> Iterator[tuple[Path, str]]:
@@ -61,8 +69,11 @@ def control_plane_zone_findings(
     )
 
 
-def check_offers(plan: PlatformPlan, zones: Mapping[str, set[str]]) -> ProbeResult:
-    """Compare machine types with the zones that offer them."""
+def check_offers(plan: PlatformPlan, offers: Iterable[tuple[Any, Any]]) -> ProbeResult:
+    """Compare machine types with the zones that offer them: pairs of machine type and zone."""
+    zones: dict[str, set[str]] = {}
+    for machine, zone in offers:
+        zones.setdefault(str(machine), set()).add(str(zone))
     result, own = ProbeResult(), cluster_spec(plan.spec).zones
     for pool in plan.pools:
         machine = pool.machine.type_name

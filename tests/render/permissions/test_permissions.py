@@ -12,8 +12,8 @@ from testbed.plugins.cloud.shapes import Place
 import sizes
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.providers.aws.account import aws_permissions
 from gpuyard.render.aws.graph import aws_graph
-from gpuyard.render.aws.permissions import aws_permissions
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.permissions.needs import AccountPlace, required_actions

@@ -36,8 +36,6 @@ def offer_findings(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Di
     """Compare instance types with the zones that offer them."""
     if ASKED_OFFERS not in answers:
         return ()
-    zones: dict[str, set[str]] = {}
     offers = answers[ASKED_OFFERS]
-    for machine, zone in zip(offers["instanceTypes"], offers["locations"], strict=True):
-        zones.setdefault(str(machine), set()).add(str(zone))
-    return check_offers(plan, zones).findings
+    pairs = zip(offers["instanceTypes"], offers["locations"], strict=True)
+    return check_offers(plan, pairs).findings

@@ -1,9 +1,6 @@
 """AWS: EKS clusters, EC2 machines, node groups and Karpenter."""
 
-from typing import TYPE_CHECKING, Any
-
-from gpuyard.plan.capacity.scaling import installs_autoscaler, installs_karpenter
-from gpuyard.provider import Provider
+from gpuyard.provider import Provider, lazy
 from gpuyard.providers.aws import capacity, capacity_blocks, cluster
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
@@ -13,26 +10,11 @@ from gpuyard_core.catalogue.cluster.names import AWS_NAMES
 from gpuyard_core.catalogue.cluster.networks import EKS_RANGES
 from gpuyard_core.catalogue.cluster.stores import EFS_FILE_SYSTEMS, S3_BUCKETS
 from gpuyard_core.catalogue.cluster.tags import AWS_TAGS
-from gpuyard_core.catalogue.fabric import EFA_DRIVER_FAULTS, Interface, efa_interfaces_to_launch
+from gpuyard_core.catalogue.fabric import EFA_DRIVER_FAULTS, efa_interfaces_to_launch
 from gpuyard_core.catalogue.kubernetes.interruptions import NOTICE_SECONDS
 from gpuyard_core.catalogue.machines import machines_of
 from gpuyard_core.catalogue.purchasing import EC2_ZONE
 from gpuyard_core.catalogue.software.images import images_of
-
-if TYPE_CHECKING:
-    from gpuyard.plan.records import DatasetPlan, PlatformPlan, PoolPlan
-    from gpuyard.preflight.prerequisites import PrerequisiteAnswers
-    from gpuyard.preflight.probes import ProbeResult, RunProbes
-    from gpuyard.preflight.reservations import ReservationUse
-    from gpuyard.render.charts import Release
-    from gpuyard.render.cloud.graph import CloudGraph
-    from gpuyard.render.cloud.kubeconfig import ClusterAccess
-    from gpuyard.render.objects import Object
-    from gpuyard.render.permissions.policies import AwsPermissions
-    from gpuyard.render.storage import VolumeSource
-    from gpuyard.spec.region import CloudAccount
-    from gpuyard_core.catalogue.machines import Machine
-    from gpuyard_core.findings import Diagnostic
 
 
 class Aws(Provider):
@@ -72,73 +54,16 @@ class Aws(Provider):
     unsupported_upgrade_fields = staticmethod(capacity.unsupported_upgrade_fields)
 
     # ── rendering ─────────────────────────────────────────────────────────────────────────────────
-    def graph(self, plan: "PlatformPlan") -> "CloudGraph":
-        """The new or existing cluster, and the node groups of its pools."""
-        from gpuyard.render.aws.graph import aws_graph
-
-        return aws_graph(plan)
-
-    def access(self, plan: "PlatformPlan", profile: str | None = None) -> "ClusterAccess":
-        """With a token from the AWS CLI."""
-        from gpuyard.render.aws.graph import eks_reach
-
-        return eks_reach(plan, profile)
-
-    def node_agents(self, plan: "PlatformPlan") -> "list[Object]":
-        """The device plugin of EFA; an existing cluster may have one already."""
-        from gpuyard.render.aws.in_cluster.efa import efa_objects
-
-        return [] if plan.spec.cluster_exists else efa_objects(plan)
-
-    def autoscaler_objects(self, plan: "PlatformPlan") -> "list[Object]":
-        """The priorities of node groups."""
-        if not installs_autoscaler(plan.spec):
-            return []
-        from gpuyard.render.aws.in_cluster.autoscaler import priority_objects
-
-        return priority_objects(plan)
-
-    def autoscaler_release(self, plan: "PlatformPlan") -> "Release | None":
-        """Cluster Autoscaler for node groups."""
-        if not installs_autoscaler(plan.spec):
-            return None
-        from gpuyard.render.aws.in_cluster.autoscaler import node_group_autoscaler
-
-        return node_group_autoscaler(plan)
-
-    def karpenter_releases(self, plan: "PlatformPlan") -> "list[Release]":
-        """For pools whose nodes Karpenter creates."""
-        if not installs_karpenter(plan.spec):
-            return []
-        from gpuyard.render.aws.karpenter.charts import karpenter_charts
-
-        return karpenter_charts(plan)
-
-    def karpenter_nodes(self, plan: "PlatformPlan") -> "dict[str, list[Object]]":
-        """For pools whose nodes Karpenter creates."""
-        if not installs_karpenter(plan.spec):
-            return {}
-        from gpuyard.render.aws.karpenter.nodes import karpenter_pools, pool_objects
-
-        return {pool.stable_name: list(pool_objects(plan, pool)) for pool in karpenter_pools(plan)}
-
-    def nodes_by_option(self, pool: "PoolPlan") -> tuple[str, list[dict[str, Any]]]:
-        """Node groups, or NodePools of Karpenter."""
-        from gpuyard.render.aws.pools import nodes_by_option
-
-        return nodes_by_option(pool)
-
-    def volume_source(
-        self, plan: "PlatformPlan", space: str, data: "DatasetPlan", *, writes: bool
-    ) -> "VolumeSource":
-        """EFS, FSx for Lustre, or a bucket of S3."""
-        from gpuyard.render.aws.storage import volume_source
-
-        return volume_source(plan, space, data, writes=writes)
-
-    def network_interfaces(self, machine: "Machine") -> "tuple[Interface, ...]":
-        """For every EFA of the machine."""
-        return efa_interfaces_to_launch(machine)
+    graph = lazy("render.aws.graph:aws_graph")
+    access = lazy("render.aws.graph:eks_access")
+    node_agents = lazy("render.aws.in_cluster.efa:efa_objects")
+    autoscaler_objects = lazy("render.aws.in_cluster.autoscaler:priority_objects")
+    autoscaler_release = lazy("render.aws.in_cluster.autoscaler:node_group_autoscaler")
+    karpenter_releases = lazy("render.aws.karpenter.charts:karpenter_charts")
+    karpenter_nodes = lazy("render.aws.karpenter.nodes:karpenter_nodes")
+    nodes_by_option = lazy("render.aws.pools:nodes_by_option")
+    volume_source = lazy("render.aws.storage:volume_source")
+    network_interfaces = staticmethod(efa_interfaces_to_launch)
 
     # ── metrics ───────────────────────────────────────────────────────────────────────────────────
     queue_service = "sqs"
@@ -151,36 +76,10 @@ class Aws(Provider):
         "set the id of a reservation of this account and region, or of one shared with it"
     )
     delays_block_nodes = True
-
-    def probe_account(
-        self, plan: "PlatformPlan", run: "RunProbes", account: "CloudAccount"
-    ) -> "ProbeResult":
-        """With the AWS CLI."""
-        from gpuyard.providers.aws.account import probe_account
-
-        return probe_account(plan, run, account)
-
-    def permissions(self, plan: "PlatformPlan", account: str) -> "AwsPermissions":
-        """IAM policies."""
-        from gpuyard.render.aws.permissions import aws_permissions
-
-        return aws_permissions(plan, account)
-
-    def reservation_findings(
-        self, plan: "PlatformPlan", use: "ReservationUse", answers: "PrerequisiteAnswers"
-    ) -> "list[Diagnostic]":
-        """A reservation or a capacity block of EC2."""
-        from gpuyard.providers.aws.prerequisites import reservation_findings
-
-        return reservation_findings(plan, use, answers)
-
-    def offer_findings(
-        self, plan: "PlatformPlan", answers: "PrerequisiteAnswers"
-    ) -> "tuple[Diagnostic, ...]":
-        """Instance types by zone."""
-        from gpuyard.providers.aws.prerequisites import offer_findings
-
-        return offer_findings(plan, answers)
+    probe_account = lazy("providers.aws.account:probe_account")
+    permissions = lazy("providers.aws.account:aws_permissions")
+    reservation_findings = lazy("providers.aws.prerequisites:reservation_findings")
+    offer_findings = lazy("providers.aws.prerequisites:offer_findings")
 
     # ── components ────────────────────────────────────────────────────────────────────────────────
     cluster_component = "gpuyard.resources.clusters.eks:EksCluster"

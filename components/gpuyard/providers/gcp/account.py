@@ -1,10 +1,11 @@
-"""The queries to a Google Cloud project in order: the identity, then all others."""
+"""The queries to a Google Cloud project in order: the identity, then all others; its permissions."""
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight import gcp
 from gpuyard.preflight.probes import ProbeResult, RunProbes, skip_all
 from gpuyard.preflight.quota_requirements import PlannedAccount
 from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard.render.permissions.roles import GcpPermissions, permissions_of
 from gpuyard.spec.region import CloudAccount
 
 
@@ -21,3 +22,14 @@ def probe_account(plan: PlatformPlan, ask: RunProbes, signed: CloudAccount) -> P
             questions, answer.failure_reason or answer.error or none, gcp.PERMISSIONS.subject
         )
     return gcp.gcp_findings(ahead, questions, ask(questions))
+
+
+def caller_project(ask: RunProbes) -> str:
+    """The project of gcloud."""
+    caller = gcp.caller_probe()
+    return gcp.project_of(ask([caller])[caller.name].value)
+
+
+def gcp_permissions(plan: PlatformPlan, _account: str) -> GcpPermissions:
+    """The custom roles of the deployer, and their bindings."""
+    return permissions_of(gcp_graph(plan), plan.name)

@@ -1,6 +1,6 @@
 """Answers of Compute Engine about reservations and machine types, before resources are registered."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
@@ -44,8 +44,9 @@ def _first(block: Any) -> Mapping[str, Any]:
     return result if isinstance(result, Mapping) else {}
 
 
-def offer_findings(plan: PlatformPlan, answers: PrerequisiteAnswers) -> Iterator[Diagnostic]:
+def offer_findings(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Diagnostic, ...]:
     """Each zone is queried separately; a zone without a result is unknown."""
+    results: list[Diagnostic] = []
     for pool in plan.pools:
         machine = pool.machine.type_name
         for number, zone in enumerate(pool.zones):
@@ -56,4 +57,5 @@ def offer_findings(plan: PlatformPlan, answers: PrerequisiteAnswers) -> Iterator
                 at = (*pool_path(plan, pool), "zones", number)
                 fix = Fix(message="set a zone that offers it, or use another machine type")
                 problem = f"{machine} is not offered in {zone}"
-                yield error("live.offering", at, problem, given=machine, fix=fix)
+                results.append(error("live.offering", at, problem, given=machine, fix=fix))
+    return tuple(results)

@@ -232,7 +232,7 @@ def scaler_values(plan: PlatformPlan, place: AwsLocation) -> dict[str, Any]:
 _HINT = "Install the AWS CLI, version 2: https://docs.aws.amazon.com/cli/latest/userguide/getting-started-install.html"
 
 
-def eks_reach(plan: PlatformPlan, profile: str | None = None) -> ClusterAccess:
+def eks_access(plan: PlatformPlan, profile: str | None = None) -> ClusterAccess:
     """The program is `aws`, with the provider's profile: another profile is another identity."""
     outputs = EXISTING_OUTPUTS if cluster_spec(plan.spec).existing else OUTPUTS
     endpoint = UnresolvedOutput(f"cluster.{outputs['endpoint']}")

@@ -85,6 +85,11 @@ def all_links(plan: PlatformPlan) -> Iterator[FabricLink]:
             yield from links(plan, pool, machine)
 
 
+def pod_networks(plan: PlatformPlan, pool: PoolPlan) -> tuple[str, ...]:
+    """The networks of the machine's cards; none where pods claim the cards."""
+    return tuple(each.pod_network_name for each in links(plan, pool, pool.machine) if each.mode)
+
+
 def makes_own_networks(machine: Machine) -> bool:
     """Whether GKE creates the networks of these nodes' cards itself."""
     direct = GPUDIRECT.get(machine.name)

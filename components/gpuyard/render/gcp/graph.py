@@ -114,7 +114,7 @@ _GIVEN = {
 }
 
 
-def gke_reach(plan: PlatformPlan) -> ClusterAccess:
+def gke_access(plan: PlatformPlan, _profile: str | None = None) -> ClusterAccess:
     """By DNS name, with a public certificate, if it is enabled; otherwise by address."""
     spec = cluster_spec(plan.spec)
     outputs = _GIVEN if spec.existing else _MADE

@@ -303,7 +303,9 @@ def _place(
     )
 
 
-def volume_source(data: DatasetPlan, *, writes: bool) -> VolumeSource:
+def volume_source(
+    _plan: PlatformPlan, _space: str, data: DatasetPlan, *, writes: bool
+) -> VolumeSource:
     """By the CSI driver of the dataset's kind, or NFS for Filestore.
 
     The CSI driver of Filestore mounts once on a node, the same for readers and writers. A node

@@ -1,6 +1,6 @@
 """The names by which pods get interfaces in a node's further networks."""
 
-from gpuyard.render.gcp.in_cluster.network_objects import network_objects
+from gpuyard.render.gcp.in_cluster.driver import network_objects
 from render.gcp.made import gpu_pool, graph_of, inputs_of, plan_on_gcp
 
 

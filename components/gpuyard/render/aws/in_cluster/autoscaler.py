@@ -6,6 +6,7 @@ and with them half a gang. So the utilisation threshold is lower than any reques
 
 from typing import Any
 
+from gpuyard.plan.capacity.scaling import installs_autoscaler
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.pools import group_name, group_sizes, node_group_pools
 from gpuyard.render.charts import Release, chart_release
@@ -31,13 +32,17 @@ _MEMORY = ((100, "600Mi"), (1000, "2Gi"))
 _MOST_MEMORY = "4Gi"
 
 
-def node_group_autoscaler(plan: PlatformPlan) -> Release:
+def node_group_autoscaler(plan: PlatformPlan) -> Release | None:
     """The release that Helm installs."""
+    if not installs_autoscaler(plan.spec):
+        return None
     return chart_release(plan, AUTOSCALER_CHART, KUBE_SYSTEM, autoscaler_values(plan))
 
 
 def priority_objects(plan: PlatformPlan) -> list[Object]:
     """The priorities of node groups: a ConfigMap that the autoscaler reads again at each change."""
+    if not installs_autoscaler(plan.spec):
+        return []
     data = {"priorities": yaml_text(priorities(plan))}
     name = PRIORITY_CONFIGMAP
     return [managed_object(plan.name, "v1", "ConfigMap", name, namespace=KUBE_SYSTEM, data=data)]

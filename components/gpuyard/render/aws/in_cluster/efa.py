@@ -16,8 +16,8 @@ _PLUGINS, _DEVICES = "/var/lib/kubelet/device-plugins", "/dev/infiniband"
 
 
 def efa_objects(plan: PlatformPlan) -> list[Object]:
-    """One DaemonSet if a pool has adapters."""
-    if not any(pool.machine.efa_interfaces for pool in plan.pools):
+    """One DaemonSet if a pool has adapters; an existing cluster may have the plugin already."""
+    if plan.spec.cluster_exists or not any(pool.machine.efa_interfaces for pool in plan.pools):
         return []
     return [node_agent(plan.name, EFA_PLUGIN.name, "name", _pods(plan))]
 

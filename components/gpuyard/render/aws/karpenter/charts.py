@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gpuyard.plan.capacity.scaling import selects_reservations
+from gpuyard.plan.capacity.scaling import installs_karpenter, selects_reservations
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.pools.machines import karpenter_overhead
 from gpuyard.plan.records import PlatformPlan
@@ -22,6 +22,8 @@ from gpuyard_core.names import KARPENTER, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
 
 def karpenter_charts(plan: PlatformPlan) -> list[Release]:
     """The definitions first: Helm updates them only with their own chart."""
+    if not installs_karpenter(plan.spec):
+        return []
     return [
         chart_release(plan, KARPENTER_CRD_CHART, KUBE_SYSTEM, {}),
         chart_release(plan, KARPENTER_CHART, KUBE_SYSTEM, karpenter_values(plan)),

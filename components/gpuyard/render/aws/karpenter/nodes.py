@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpuyard.plan.capacity.disruption_window import closed_hours
+from gpuyard.plan.capacity.scaling import installs_karpenter
 from gpuyard.plan.cluster.ranges import without_local_zones
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import UnresolvedOutput
@@ -60,9 +61,16 @@ def karpenter_pools(plan: PlatformPlan) -> tuple[PoolPlan, ...]:
     return tuple(pool for pool in plan.pools if pool.scaling is Scaling.KARPENTER)
 
 
+def karpenter_nodes(plan: PlatformPlan) -> dict[str, list[Object]]:
+    """Node classes, NodePools and overlays (resources that no machine type lists), by the first name of a pool."""
+    if not installs_karpenter(plan.spec):
+        return {}
+    return {pool.stable_name: list(pool_objects(plan, pool)) for pool in karpenter_pools(plan)}
+
+
 def karpenter_objects(plan: PlatformPlan) -> list[Object]:
-    """Node classes, NodePools and overlays (resources that no machine type lists) of all pools."""
-    return [each for pool in karpenter_pools(plan) for each in pool_objects(plan, pool)]
+    """The objects of all pools."""
+    return [each for objects in karpenter_nodes(plan).values() for each in objects]
 
 
 def pool_objects(plan: PlatformPlan, pool: PoolPlan) -> Iterator[Object]:

@@ -6,9 +6,10 @@ their own.
 """
 
 from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.render.gcp.fabric import all_links, fabric_name
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, node_affinity, node_agent
+from gpuyard.render.objects import Object, managed_object, node_affinity, node_agent
 from gpuyard_core.catalogue.gke.nodes import (
     DISTRIBUTION_LABEL,
     DRIVER_INSTALLER,
@@ -20,7 +21,7 @@ from gpuyard_core.catalogue.gke.nodes import (
 )
 from gpuyard_core.catalogue.machines import MACHINES
 from gpuyard_core.catalogue.software.images import ComponentOwner
-from gpuyard_core.names import INSTANCE_TYPE_LABEL
+from gpuyard_core.names import GKE_NETWORKING_GROUP, INSTANCE_TYPE_LABEL
 
 _NVIDIA = "/home/kubernetes/bin/nvidia"
 _MOUNTS = {
@@ -36,6 +37,12 @@ _PLACES = {
     "VULKAN_ICD_DIR": "vulkan-icd-mount",
     "COS_TOOLS_DIR": "cos-tools",
 }
+
+
+def node_agents(plan: PlatformPlan) -> list[Object]:
+    """Additional networks, and Google's driver installer unless the cluster exists already."""
+    drivers = [] if plan.spec.cluster_exists else driver_objects(plan)
+    return [*network_objects(plan), *drivers]
 
 
 def driver_objects(plan: PlatformPlan) -> list[Object]:
@@ -110,3 +117,47 @@ def _script(*, latest: bool) -> str:
         readable = f"chmod 755 {_MOUNTS['root-mount'][1]}{_NVIDIA}"
         install = f"{install} --version=latest && {readable}"
     return f"lsmod | grep nvidia || {{ {install}; }}"
+
+
+# ── additional networks ───────────────────────────────────────────────────────────────────────────
+_VERSION = f"{GKE_NETWORKING_GROUP}/v1"
+_PARAMETERS = "GKENetworkParamSet"
+
+
+def network_objects(plan: PlatformPlan) -> list[Object]:
+    """Two objects for each additional network: its location, and its name for pods' interfaces.
+
+    Cards that pods claim have none: resource claims find them.
+    """
+    named = {link.pod_network_name: link for link in all_links(plan) if link.mode}
+    return [
+        each
+        for name, link in named.items()
+        for each in (
+            managed_object(
+                plan.name,
+                _VERSION,
+                _PARAMETERS,
+                name,
+                spec={
+                    "vpc": fabric_name(plan, link.network),
+                    "vpcSubnet": fabric_name(plan, link.subnetwork),
+                    "deviceMode": link.mode,
+                },
+            ),
+            managed_object(
+                plan.name,
+                _VERSION,
+                "Network",
+                name,
+                spec={
+                    "type": "Device",
+                    "parametersRef": {
+                        "group": GKE_NETWORKING_GROUP,
+                        "kind": _PARAMETERS,
+                        "name": name,
+                    },
+                },
+            ),
+        )
+    ]

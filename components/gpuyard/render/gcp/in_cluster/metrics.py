@@ -43,8 +43,10 @@ _OF_VALIDATOR: Object = {
 }
 
 
-def metric_objects(plan: PlatformPlan, observed: ObservabilityPlan) -> list[Object]:
-    """What to scrape, with the permission to scrape Kueue, and the rules."""
+def metric_objects(plan: PlatformPlan, observed: ObservabilityPlan) -> list[Object] | None:
+    """What to scrape, with the permission to scrape Kueue, and the rules; None without the managed service."""
+    if not observed.managed:
+        return None
     objects = _kueue(plan) if plan.queueing.install else []
     if plan.queueing.dispatch:
         return objects
@@ -174,8 +176,10 @@ def _grant(
 
 def pod_monitoring(
     plan: PlatformPlan, observed: ObservabilityPlan, service: ServicePlan, name: str
-) -> Object:
+) -> Object | None:
     """The pods of a service: its collectors set `job` to the name of the object."""
+    if not observed.managed:
+        return None
     endpoint = {
         "port": "http",
         "path": service.spec.metrics_path,

@@ -1,14 +1,24 @@
-"""Bucket names: new ones must be available, existing ones must exist."""
+"""Names that a plan creates or uses: buckets, the cluster and its key, and other unique names."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from gpuyard.preflight.probes import NOT_FOUND, ProbeAnswer, ProbeResult, at, probe_result, skipped
+from gpuyard.plan.cluster.ranges import cluster_spec
+from gpuyard.plan.records import CheckpointsPlan, DatasetPlan
+from gpuyard.preflight.probes import (
+    NOT_FOUND,
+    AnswersByName,
+    ProbeAnswer,
+    ProbeResult,
+    at,
+    items,
+    probe_result,
+    skipped,
+)
 from gpuyard.preflight.quota_requirements import PlannedAccount
 from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.storage import CHECKPOINTS_STORE, dataset_store_name
-from gpuyard_core.findings import Fix, Path, error, format_list, warning
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
 
 BUCKET = "bucket"
 _NAMED_BY = {"aws:s3/bucket:Bucket": "bucket", "gcp:storage/bucket:Bucket": "name"}
@@ -41,24 +51,23 @@ def required_buckets(ahead: PlannedAccount, known: Mapping[str, str]) -> Iterato
         for each in ahead.graph.resources
         if (field := _NAMED_BY.get(each.kind))
     }
-    for number, data in enumerate(ahead.plan.storage.datasets):
-        at: Path = ("storage", "datasets", number)
-        if data.bucket:
-            yield RequiredBucket(data.bucket, (*at, "bucket"), is_created=False)
-        elif dataset_store_name(data) in bucket_names:
-            yield RequiredBucket(bucket_names[dataset_store_name(data)], at, is_created=True)
-    checkpoints = ahead.plan.storage.checkpoints
-    if checkpoints and checkpoints.bucket:
-        yield RequiredBucket(
-            checkpoints.bucket, ("storage", "checkpoints", "bucket"), is_created=False
-        )
-    elif checkpoints and CHECKPOINTS_STORE in bucket_names:
-        yield RequiredBucket(
-            bucket_names[CHECKPOINTS_STORE], ("storage", "checkpoints"), is_created=True
-        )
+    storage = ahead.plan.storage
+    stores: list[tuple[DatasetPlan | CheckpointsPlan, str, Path]] = [
+        (data, dataset_store_name(data), ("storage", "datasets", number))
+        for number, data in enumerate(storage.datasets)
+    ]
+    if storage.checkpoints:
+        stores.append((storage.checkpoints, CHECKPOINTS_STORE, ("storage", "checkpoints")))
+    for store, name, path in stores:
+        if store.bucket:
+            yield RequiredBucket(store.bucket, (*path, "bucket"), is_created=False)
+        elif name in bucket_names:
+            yield RequiredBucket(bucket_names[name], path, is_created=True)
 
 
-def check_bucket(bucket: RequiredBucket, answer: ProbeAnswer) -> ProbeResult:
+def check_bucket(
+    bucket: RequiredBucket, answer: ProbeAnswer, _others: AnswersByName
+) -> ProbeResult:
     """Findings about a bucket."""
     name, exists = bucket.name, not answer.error and not answer.failure_reason
     if bucket.is_created and answer.error in _NONE:
@@ -106,7 +115,9 @@ def is_managed(answer: ProbeAnswer, platform: str, *path: str) -> bool:
     return bool(at(answer.value, *path) == platform)
 
 
-def own_name_findings(platform: str, answer: ProbeAnswer, *path: str) -> ProbeResult | None:
+def own_name_findings(
+    platform: str, path: tuple[str, ...], answer: ProbeAnswer, _others: AnswersByName
+) -> ProbeResult | None:
     """An error when another cluster has the platform's name; the stack's own is accepted."""
     if is_free(answer):
         return probe_result(said=f"no cluster has the name {platform}")
@@ -121,21 +132,41 @@ def own_name_findings(platform: str, answer: ProbeAnswer, *path: str) -> ProbeRe
 
 
 def leftover_findings(
-    ahead: PlannedAccount, own: ProbeAnswer, listed: list[Any] | None, key: str, way: str
+    ahead: PlannedAccount,
+    way: str,
+    key: str,
+    path: tuple[str, ...],
+    answer: ProbeAnswer,
+    others: AnswersByName,
 ) -> ProbeResult | None:
     """A warning when resources have the platform's names without a cluster."""
+    listed = items(answer.value, *path)
     if listed is None:
         return None
     results = [str(each.get(key)) for each in listed if each.get(key) in explicit_names(ahead)]
-    if not results or not is_free(own):
+    if not results or OWN not in others or not is_free(others[OWN]):
         return ProbeResult()
-    problem = (
-        f"{format_list(results)} exists without a cluster: `pulumi up` would fail to create it"
-    )
-    fix = Fix(
-        message=f"if a `pulumi up` of this stack was interrupted, no action; otherwise delete it: {way}"
-    )
     value = format_list(results)
+    problem = f"{value} exists without a cluster: `pulumi up` would fail to create it"
+    fix = f"if a `pulumi up` of this stack was interrupted, no action; otherwise delete it: {way}"
+    free = "a free name"
     return probe_result(
-        warning("live.taken", _AT, problem, given=value, allowed="a free name", fix=fix)
+        warning("live.taken", _AT, problem, given=value, allowed=free, fix=Fix(message=fix))
+    )
+
+
+def cluster_error(
+    ahead: PlannedAccount, problem: str, fix: str, *, allowed: str = ""
+) -> Diagnostic:
+    """An existing cluster that the plan cannot use."""
+    name, path = str(cluster_spec(ahead.plan.spec).existing), ("cluster", "existing")
+    problem = f"cluster {name} {problem}"
+    return error("live.cluster", path, problem, given=name, allowed=allowed, fix=Fix(message=fix))
+
+
+def key_error(key: str, problem: str) -> ProbeResult:
+    """An existing key that cannot encrypt."""
+    fix = Fix(message="use an enabled key, or remove `key`: gpuyard then creates one")
+    return probe_result(
+        error("live.key", ("cluster", "key"), f"the key {problem}", given=key, fix=fix)
     )
