@@ -10,8 +10,8 @@ from gpuyard.plan.queueing.kueue import queued_by_group, queued_kinds
 from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
 from gpuyard.plan.teams.idle import CHECK_MINUTES
 from gpuyard.render.access import role_with_binding
-from gpuyard.render.admission.accounts import account_policy
-from gpuyard.render.admission.cel import (
+from gpuyard.render.admission.policy_objects import (
+    account_policy,
     other_metadata_unchanged_expressions,
     other_spec_unchanged_expression,
 )

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gpuyard.render.admission.reservations import UNFINISHED, UNHELD
-from gpuyard.render.admission.scale_up import OTHER_ROLE
+from gpuyard.render.admission.cel import read_policy
 from gpuyard_core.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, ROLE, TIME, TIMED
+from gpuyard_core.admission.requirement import ViolationTemplate
 from gpuyard_core.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import Api, connect
@@ -32,6 +32,11 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUPS = "leaderworkersets.leaderworkerset.x-k8s.io"
 WATCHED = 15
 """Seconds that pods are watched: Kueue looks at them within two."""
+
+
+def said_by(policy: str, name: str) -> ViolationTemplate:
+    """A message that only a policy has."""
+    return ViolationTemplate(*read_policy(policy)["messages"][name])
 
 
 def groups() -> Value:
@@ -213,7 +218,7 @@ def test_a_further_pod_of_a_group_is_as_its_workload_counts_them(lab: reality.La
             "kueue.x-k8s.io/pod-group-total-count: 1; set 2, or use another pod group name"
         )
         reality.wait(lambda: answer_to(team, total="1") == other, "a policy that has read it")
-        role = OTHER_ROLE.fill_in((), group="pair")
+        role = said_by("scale_up", "other_role").fill_in((), group="pair")
         assert (
             answer_to(team, annotations={ROLE: "zzz"}) == f"GPU-ADM-01: {role.problem}; {role.fix}"
         )
@@ -239,7 +244,7 @@ def test_a_group_whose_pods_run_is_not_finished_by_the_total_of_one_of_them(lab:
         pair(lab, succeeds="first")
         existing = lab.api.call("GET", path)["status"]["conditions"]
         body = {"status": {"conditions": [*existing, condition]}}
-        said = UNFINISHED.fill_in((), group="pair", counted="2")
+        said = said_by("kueue_admission", "unfinished").fill_in((), group="pair", counted="2")
         answer = written(lab.api, "PATCH", f"{path}/status", body, MERGE)
         assert answer == f"GPU-ADM-01: {said.problem}; {said.fix}"
     finally:
@@ -339,7 +344,7 @@ def test_pods_that_kueue_passes_over_do_not_come_in(lab: reality.Lab):
     try:
         lab.api.call("POST", sets, part)
         said = reality.wait(lambda: _failure(lab.api, f"{sets}/part"), "a refusal")
-        assert UNHELD.problem in said
+        assert said_by("kueue_admission", "unheld").problem in said
         assert "part-" not in str([each["metadata"]["name"] for each in pods(lab.api, "atk-a")])
     finally:
         for path in (f"{sets}/part", f"{jobs}/whole"):

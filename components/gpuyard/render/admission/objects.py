@@ -5,50 +5,27 @@ change. If one is missing, every request is denied.
 """
 
 import re
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
 
-from gpuyard.plan.queueing.kueue import queued_kinds
+from gpuyard.plan.queueing.kueue import integrated_kinds, queued_kinds
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.admission import belongings, reservations, scale_up, termination
-from gpuyard.render.admission.cel import (
-    label,
-    listed,
-    message_expression,
-    namespace_annotation,
-    optional,
-    quoted,
-    required_namespace_annotation,
-)
-from gpuyard.render.admission.cel_rules import CEL_RULES, named_workloads, parents, variable_of
+from gpuyard.render.admission.cel import PolicyText, read_policy
 from gpuyard.render.admission.classes import class_objects
-from gpuyard.render.admission.pod_expressions import (
-    BY_CONTROLLER,
-    longest_grace,
-    pod_expressions,
-    too_many_containers_expression,
-)
-from gpuyard.render.admission.running_workloads import controllers, pods_per_template_expression
+from gpuyard.render.admission.kinds import pods_of_kinds, pods_per_role, unknown_roles
+from gpuyard.render.admission.policy_objects import policy_with_binding, resource_rule
 from gpuyard.render.admission.team_parameters import enforcement
-from gpuyard.render.admission.volcano import RULES as VOLCANO_RULES
-from gpuyard.render.admission.volcano import volcano_defaults, volcano_variables
-from gpuyard.render.objects import Object, managed_object, namespaces_with
+from gpuyard.render.admission.volcano import volcano_defaults
+from gpuyard.render.objects import Object, namespaces_with
 from gpuyard.spec.sections import Enforce
-from gpuyard_core.admission import priority_and_termination, queued
-from gpuyard_core.admission.parameters import (
-    CSI_DRIVERS,
-    IMAGES_FROM,
-    PRIORITIES,
-    PRIORITY_CLASSES,
-    QUEUES,
-    SHARES,
-    TAINTS,
-)
-from gpuyard_core.admission.requirements import QUEUED, TURNS
+from gpuyard_core.admission import bypass, host, queued, remaining_pods
+from gpuyard_core.admission.priority_and_termination import MOST_CONTAINERS
+from gpuyard_core.admission.requirement import Requirement
+from gpuyard_core.admission.requirements import QUEUED, REQUIREMENTS
+from gpuyard_core.manifests.queued import QUEUED_KINDS
 from gpuyard_core.names import (
-    PRIORITY_LABEL,
-    QUEUE_LABEL,
     TEAM_LABEL,
     admission_name,
     deletion_policy_name,
@@ -58,7 +35,6 @@ from gpuyard_core.names import (
     volcano_policy_name,
 )
 
-API = "admissionregistration.k8s.io/v1"
 LONGEST = 3000
 """Characters of a message; the API server drops messages beyond 5 KiB."""
 _ACTIONS = {
@@ -66,34 +42,17 @@ _ACTIONS = {
     Enforce.WARN: ["Warn", "Audit"],
     Enforce.AUDIT: ["Audit"],
 }
-_Rules = tuple[tuple[str, str, tuple[str, ...]], ...]
-_RULES: _Rules = (
-    ("", "v1", ("pods", "pods/ephemeralcontainers", "replicationcontrollers")),
-    ("apps", "v1", ("daemonsets", "deployments", "replicasets", "statefulsets")),
-    ("batch", "v1", ("cronjobs", "jobs")),
-)
-"""Group, version and resources; a policy ignores those that the cluster does not have."""
-_SOUND = "variables.said == ''"
-_QUEUED = variable_of(QUEUED)
+_NAMES: Mapping[str, Callable[[str], str]] = {
+    "pods": admission_name,
+    "other_objects": other_objects_policy_name,
+    "deletions": deletion_policy_name,
+    "scale_up": scaling_policy_name,
+    "kueue_admission": kueue_admission_policy_name,
+    "volcano": volcano_policy_name,
+}
+"""The names of the policies, by their file."""
 _STEP = re.compile(r"\.(filter|map)\(")
 """Points at which a long expression is wrapped."""
-_JOBS = ("Job", "JobSet")
-"""Kinds whose pod templates are immutable; what starts and stops them may change the rest."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Policy:
-    """What one policy matches, and its validation."""
-
-    name: str
-    rules: _Rules
-    variables: Iterable[tuple[str, str]]
-    sound: str = _SOUND
-    operations: tuple[str, ...] = ("CREATE", "UPDATE")
-    parameters: Mapping[str, str] | None = None
-    """The parameter kind: the policy runs once for each such object in the request's namespace."""
-    only: str = ""
-    """The match condition."""
 
 
 def admission_objects(plan: PlatformPlan) -> list[Object]:
@@ -101,216 +60,108 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
     if not plan.teams:
         return []
     volcano = uses_volcano(plan.spec)
-    without = {_QUEUED} if volcano else set[str]()
-    policies = [
-        _Policy(admission_name(plan.name), _rules(plan), _variables(without)),
-        _Policy(
-            other_objects_policy_name(plan.name),
-            belongings.RULES,
-            belongings.variables(),
-            f"{_SOUND} || ({belongings.MAY})",
-        ),
-        _Policy(
-            deletion_policy_name(plan.name),
-            termination.rules(plan),
-            termination.variables(),
-            f"{_SOUND} || ({termination.MAY})",
-            operations=("DELETE",),
-        ),
-        *([_of_volcano(plan)] if volcano else _of_kueue(plan)),
-    ]
+    engine = ["volcano"] if volcano else ["scale_up", "kueue_admission"]
     return [
-        *(each for one in policies for each in (_policy(plan.name, one), _binding(plan, one))),
+        *(
+            each
+            for policy in ("pods", "other_objects", "deletions", *engine)
+            for each in _policy(plan, policy)
+        ),
         *(volcano_defaults(plan) if volcano else []),
         *class_objects(plan),
     ]
 
 
-def _of_volcano(plan: PlatformPlan) -> _Policy:
-    return _Policy(volcano_policy_name(plan.name), VOLCANO_RULES, volcano_variables())
+def variable_of(requirement: Requirement) -> str:
+    """The name of the variable with the messages of a requirement."""
+    return requirement.id.lower().replace("-", "_")
 
 
-def _of_kueue(plan: PlatformPlan) -> list[_Policy]:
-    return [
-        _Policy(
-            scaling_policy_name(plan.name),
-            scale_up.RULES,
-            scale_up.variables(),
-            operations=scale_up.OPERATIONS,
-            parameters=scale_up.PARAMETERS,
-            only=scale_up.ONLY,
-        ),
-        _Policy(
-            kueue_admission_policy_name(plan.name),
-            reservations.RULES,
-            reservations.variables(),
-            only=reservations.ONLY,
-        ),
-    ]
-
-
-def _rules(plan: PlatformPlan) -> _Rules:
-    """Those of Kubernetes, and the kinds of other projects that Kueue queues here."""
-    kinds = queued_kinds(plan.spec)
-    return (
-        *_RULES,
-        *((k.partition("/")[0], "*", (kinds[k],)) for k in queued.OF_OTHER_PROJECTS if k in kinds),
+def _policy(plan: PlatformPlan, policy: str) -> list[Object]:
+    name, file, selector = (
+        _NAMES[policy](plan.name),
+        read_policy(policy),
+        namespaces_with(plan.name, TEAM_LABEL),
     )
-
-
-def _binding(plan: PlatformPlan, policy: _Policy) -> Object:
-    # without a parameter object nothing was counted yet
-    every = {"paramRef": {"selector": {}, "parameterNotFoundAction": "Allow"}}
-    spec = {
-        "policyName": policy.name,
-        **(every if policy.parameters else {}),
-        "matchResources": {"namespaceSelector": namespaces_with(plan.name, TEAM_LABEL)},
-        "validationActions": _ACTIONS[enforcement(plan)],
-    }
-    return managed_object(
-        plan.name, API, "ValidatingAdmissionPolicyBinding", policy.name, spec=spec
-    )
-
-
-def _policy(owner: str, policy: _Policy) -> Object:
+    text = _text(policy, volcano=uses_volcano(plan.spec))
+    allowed = text["allowed"]
     spec = {
         "failurePolicy": "Fail",
-        **({"paramKind": dict(policy.parameters)} if policy.parameters else {}),
-        "matchConstraints": {
-            "namespaceSelector": namespaces_with(owner, TEAM_LABEL),
-            "resourceRules": [
-                {
-                    "apiGroups": [group],
-                    "apiVersions": [version],
-                    "operations": list(policy.operations),
-                    "resources": list(resources),
-                }
-                for group, version, resources in policy.rules
-            ],
-        },
+        **({"paramKind": dict(file["parameters"])} if "parameters" in file else {}),
+        "matchConstraints": {"namespaceSelector": selector, "resourceRules": _rules(plan, policy)},
         **(
-            {"matchConditions": [{"name": "concerns-it", "expression": policy.only}]}
-            if policy.only
+            {"matchConditions": [{"name": "concerns-it", "expression": text["only"]}]}
+            if text["only"]
             else {}
         ),
-        "variables": [
-            {"name": key, "expression": _STEP.sub(r"\n\g<0>", text)}
-            for key, text in policy.variables
-        ],
+        "variables": [{"name": key, "expression": each} for key, each in text["variables"].items()],
         "validations": [
             {
-                "expression": policy.sound,
+                "expression": "variables.said == ''" + (f" || ({allowed})" if allowed else ""),
                 "messageExpression": (
                     f"variables.said.size() > {LONGEST}"
                     f" ? variables.said.substring(0, {LONGEST}) + ' …' : variables.said"
                 ),
-                "message": f"platform {owner} rejected the request; the reasons exceed the message limit",
+                "message": f"platform {plan.name} rejected the request; the reasons exceed the message limit",
                 "reason": "Forbidden",
             }
         ],
     }
-    return managed_object(owner, API, "ValidatingAdmissionPolicy", policy.name, spec=spec)
+    # without a parameter object nothing was counted yet
+    every = {"paramRef": {"selector": {}, "parameterNotFoundAction": "Allow"}}
+    binding = {
+        **(every if "parameters" in file else {}),
+        "matchResources": {"namespaceSelector": namespaces_with(plan.name, TEAM_LABEL)},
+        "validationActions": _ACTIONS[enforcement(plan)],
+    }
+    return policy_with_binding(plan.name, "Validating", name, spec, binding)
 
 
-def _variables(without: Container[str] = ()) -> Iterable[tuple[str, str]]:
-    """The variables of the requirements, the requirements, and all messages."""
-    jobs = f"variables.it.kind in {listed(_JOBS)}"
-
-    def parts(text: str) -> str:
-        return f"{text}.split('\\n').filter(l, l != '')"
-
-    def lines(name: str) -> str:
-        return parts(required_namespace_annotation(name))
-
-    taint = (
-        "{'text': l, 'key': l.split('=')[0], 'value': l.split('=')[1].split(':')[0],"
-        " 'effect': l.split(':')[1]}"
-    )
-
-    def suspended(value: str) -> str:
-        paths = (optional(value, ".".join(path), "false") for path in queued.SUSPEND)
-        return f"({' || '.join(paths)})"
-
-    # with dyn the API server checks types at evaluation: kinds have their pods at different paths
-    yield "it", "dyn(object)"
-    yield "was", "dyn(oldObject)"
-    yield "created", "request.operation == 'CREATE'"
-    yield "by_controller", BY_CONTROLLER
-    yield "controllers", controllers("variables.it")
-    yield "allowed_images", lines(IMAGES_FROM)
-    yield "queues", lines(QUEUES)
-    yield "taints", f"{lines(TAINTS)}.map(l, {taint})"
-    yield "priority_classes", parts(namespace_annotation(PRIORITY_CLASSES))
-    yield "priorities", parts(namespace_annotation(PRIORITIES))
-    yield "csi_drivers", parts(namespace_annotation(CSI_DRIVERS))
-    yield "shares", parts(namespace_annotation(SHARES))
-    yield "crowded", _newly_crowded()
-    yield "longest_grace", longest_grace()
-    yield "all_pods", pod_expressions("variables.it")
-    yield "old_pods", f"variables.created ? [] : {pod_expressions('variables.was')}"
-    yield "named_priorities", _priorities_of("variables.it", "all_pods")
-    before = _priorities_of("variables.was", "old_pods")
-    yield "old_priorities", f"variables.created ? [] : {before}"
-    yield "named_workloads", named_workloads("it", "all_pods")
-    before = named_workloads("was", "old_pods")
-    yield "old_workloads", f"variables.created ? [] : {before}"
-    yield "parents", parents("all_pods")
-    yield "old_parents", f"variables.created ? [] : {parents('old_pods')}"
-    # finalizers and annotations of an existing pod may always change, or none could be removed
-    written, stored = (
-        f"variables.{pods}.map(p, [p.labels, p.spec]"
-        " + (variables.it.kind == 'Pod' ? [] : [p.annotations, p.finalizers]))"
-        for pods in ("all_pods", "old_pods")
-    )
-    yield "changed", f"variables.created || {written} != {stored}"
-    # pods of a Job are also checked one by one; existing workloads may still be stopped and removed
-    yield "pods", f"variables.changed && (variables.created || !({jobs})) ? variables.all_pods : []"
-    yield "queue", _queue_of("variables.it")
-    yield "old_queue", f"variables.created ? '' : {_queue_of('variables.was')}"
-    yield "waited", suspended("variables.was")
-    yield "starts", f"!variables.created && variables.waited && !{suspended('variables.it')}"
-    yield "runs", f"!variables.created && !variables.waited && !{suspended('variables.it')}"
-    yield "counts", pods_per_template_expression("variables.it")
-    yield "old_counts", f"variables.created ? [] : {pods_per_template_expression('variables.was')}"
-    enters = f"{jobs} ? variables.starts : variables.changed"
-    yield "enters", f"variables.created || variables.old_queue != '' || ({enters})"
-    applied = {name: twin for name, twin in CEL_RULES.items() if name not in without}
-    for name, (_, expression) in applied.items():
-        yield name, expression
-    result = " + ".join(f"variables.{name}" for name in applied)
-    # the API server evaluates variables lazily
-    sentence = message_expression(
-        TURNS,
-        priority_and_termination.CROWDED,
-        most=quoted(str(priority_and_termination.MOST_CONTAINERS)),
-    )
-    yield "said", f"variables.crowded ? {sentence} : ({result}).join('. ')"
+def _rules(plan: PlatformPlan, policy: str) -> list[Object]:
+    """Those of the file, and the kinds of other projects that Kueue queues here."""
+    file, here = read_policy(policy), queued_kinds(plan.spec)
+    more = {
+        "pods": [kind for kind in queued.OF_OTHER_PROJECTS if kind in here],
+        "deletions": [*queued.QUEUE_FOR_THEIRS, *integrated_kinds(plan.spec)],
+    }
+    operations = file.get("operations", ("CREATE", "UPDATE"))
+    kinds = more.get(policy, ())
+    added = [(kind.partition("/")[0], "*", [QUEUED_KINDS[kind].plural]) for kind in kinds]
+    return [
+        resource_rule(group, version, resources, operations)
+        for group, version, resources in (*file["match"], *added)
+    ]
 
 
-def _newly_crowded() -> str:
-    before = too_many_containers_expression("variables.was")
-    return f"{too_many_containers_expression('variables.it')} && (variables.created || !({before}))"
-
-
-def _priorities_of(value: str, pods: str) -> str:
-    """The priorities that a workload names: itself, for its jobs and in its pods."""
-    own, of_jobs = (
-        label(f"{value}{path}.?metadata.?labels", PRIORITY_LABEL)
-        for path in ("", ".?spec.?jobTemplate")
-    )
-    of_pods = f"variables.{pods}.map(p, {label('p.labels', PRIORITY_LABEL)})"
-    return f"([{own}, {of_jobs}] + (variables.it.kind == 'Pod' ? [] : {of_pods}))"
-
-
-def _queue_of(value: str) -> str:
-    """The queue that a workload names, as Kueue reads it."""
-
-    def of(path: str) -> str:
-        return label(f"{value}{path}.?metadata.?labels", QUEUE_LABEL)
-
-    return (
-        f"(variables.it.kind in {listed(queued.OF_ITSELF)} ? {of('')}"
-        f" : variables.it.kind == {quoted(queued.CRON)} ? {of('.spec.jobTemplate')}"
-        f" : variables.it.kind in {listed(queued.PASSED_ON)} && {of('')} != '' ? {of('')}"
-        f" : {of('.spec.template')})"
-    )
+@cache
+def _text(policy: str, *, volcano: bool) -> Mapping[str, Any]:
+    """The expressions of a policy; with Volcano, pods need no queue of Kueue."""
+    applied = [variable_of(each) for each in REQUIREMENTS if not volcano or each is not QUEUED]
+    natives: Mapping[str, Callable[..., str]] = {
+        "pods_of_kinds": pods_of_kinds,
+        "pods_per_role": pods_per_role,
+        "unknown_roles": unknown_roles,
+        "requirements": lambda: " + ".join(f"variables.{each}" for each in applied),
+    }
+    constants = {
+        "device_variables": (*bypass.VARIABLES, *bypass.FABRIC),
+        "most_containers": str(MOST_CONTAINERS),
+        "owned_kinds": queued.OF_ITSELF[1:],
+        "templates": range(queued.MOST_TEMPLATES),
+        "volume_fields": (host.NAME, *host.TYPES),
+        "cleaned": {
+            kind: fix
+            for kind, (path, fix) in remaining_pods.OUTLIVING.items()
+            if path == remaining_pods.CLEANS
+        },
+    }
+    text = PolicyText(policy, natives, constants)
+    left_out = {variable_of(QUEUED)} if volcano else set[str]()
+    variables = {
+        name: _STEP.sub(r"\n\g<0>", each) for name, each in text.variables() if name not in left_out
+    }
+    return {
+        "variables": variables,
+        "only": text.expression("only"),
+        "allowed": text.expression("allowed"),
+    }

@@ -15,8 +15,11 @@ from gpuyard.plan.queueing.kueue import queued_kinds
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan
 from gpuyard.render.access import RBAC, role_with_binding
-from gpuyard.render.admission.accounts import account_policy
-from gpuyard.render.admission.cel import optional, other_metadata_unchanged_expressions
+from gpuyard.render.admission.cel import optional
+from gpuyard.render.admission.policy_objects import (
+    account_policy,
+    other_metadata_unchanged_expressions,
+)
 from gpuyard.render.gpu_operator.objects import agent_tolerations
 from gpuyard.render.kueue.priority import API
 from gpuyard.render.objects import Object, managed_object, namespaces_with, service_account

@@ -9,8 +9,11 @@ import json
 
 from gpuyard.plan.records import STARTS_WITH, PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.render.access import RBAC, role_with_binding
-from gpuyard.render.admission.accounts import account_policy
-from gpuyard.render.admission.cel import optional, other_metadata_unchanged_expressions, quoted
+from gpuyard.render.admission.cel import optional, quoted
+from gpuyard.render.admission.policy_objects import (
+    account_policy,
+    other_metadata_unchanged_expressions,
+)
 from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gpu_operator.objects import agent_tolerations, operator_namespace
 from gpuyard.render.objects import (

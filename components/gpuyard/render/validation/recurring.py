@@ -8,8 +8,11 @@ import json
 
 from gpuyard.plan.records import PlatformPlan, PoolPlan, RecurringCheck, ValidationPlan
 from gpuyard.render.access import RBAC
-from gpuyard.render.admission.accounts import account_policy
-from gpuyard.render.admission.cel import optional, other_metadata_unchanged_expressions, quoted
+from gpuyard.render.admission.cel import optional, quoted
+from gpuyard.render.admission.policy_objects import (
+    account_policy,
+    other_metadata_unchanged_expressions,
+)
 from gpuyard.render.gpu_operator.objects import agent_tolerations, operator_namespace
 from gpuyard.render.objects import Object, managed_object, service_account
 from gpuyard.render.programs import SETTINGS_FILE, AgentDeployment
