@@ -7,6 +7,7 @@ import pytest
 from gpuyard_core.catalogue import commitments
 from gpuyard_core.catalogue.commitments import commitments_of, unpriced_of
 from gpuyard_core.catalogue.machines import MACHINES, Capacity
+from gpuyard_core.catalogue.sources import find_source
 from kit.every import every
 
 TODAY = datetime.now(UTC).date()
@@ -101,4 +102,4 @@ def test_only_a_capacity_block_is_paid_before_it_starts():
 def test_an_ultraserver_is_shared_out_evenly():
     (block,) = commitments_of("p6e-gb200.36xlarge")
     assert block.usd_per_hour.low == pytest.approx(380.952 / 9, abs=1e-4)
-    assert block.usd_per_hour.source is commitments.ULTRASERVER
+    assert block.usd_per_hour.source is find_source("commitments.ultraserver")

@@ -2,7 +2,6 @@
 
 from datetime import date
 
-from gpuyard_core.catalogue.kubernetes import eks_nodes
 from gpuyard_core.catalogue.kubernetes.eks_nodes import (
     AL2023_RELEASES,
     DATA_DISKS,
@@ -14,13 +13,13 @@ from gpuyard_core.catalogue.kubernetes.eks_nodes import (
 from gpuyard_core.catalogue.machines import MACHINES
 from gpuyard_core.catalogue.software.images import images_of
 from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source, source_ids
 
 OTHERS = [m for m in MACHINES.values() if m.cloud == "aws" and not m.is_gpu_machine]
 
 
 def test_every_fact_has_a_source_that_was_looked_at():
-    found = [v for v in vars(eks_nodes).values() if isinstance(v, Source)]
+    found = [find_source(each) for each in source_ids() if each.startswith("eks-nodes.")]
     assert len(found) == 7
     assert all(source.title and source.checked_on <= date(2026, 11, 28) for source in found)
 

@@ -3,16 +3,14 @@
 import pytest
 
 from gpuyard_core.catalogue.fabric import (
-    EC2_CARDS,
-    EC2_PODS,
     GPUDIRECT,
-    P6E_EFA,
     Interface,
     direct_fabric,
     efa_interfaces_to_launch,
     pod_limit,
 )
 from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.sources import find_source
 from kit.every import every
 
 EC2 = [pytest.param(m, id=n) for n, m in MACHINES.items() if m.cloud == "aws"]
@@ -46,7 +44,7 @@ def test_on_p6e_the_odd_cards_take_one_efa_each_and_are_told_so():
     assert found[0] == Interface(0, 0, "interface")
     assert found[1:] == tuple(Interface(card, 0, "efa-only") for card in range(1, 16, 2))
     assert (machine.efa_interfaces, machine.network_gbps) == (8, 8 * 200)
-    assert not P6E_EFA.verified
+    assert not find_source("fabric.p6e-efa").verified
 
 
 def test_a_first_card_that_takes_no_efa_gets_a_plain_interface():
@@ -133,4 +131,4 @@ def test_how_many_networks_a_machine_needs(name, stack, devices, hosts):
 
 
 def test_sources_are_dated():
-    assert EC2_CARDS.checked_on == EC2_PODS.checked_on
+    assert find_source("fabric.ec2-cards").checked_on == find_source("fabric.ec2-pods").checked_on

@@ -7,7 +7,6 @@ import pytest
 
 from gpuyard_core.catalogue.metrics import (
     DCGM,
-    SOURCES,
     Measured,
     dcgm_default,
     exporters,
@@ -61,7 +60,7 @@ def test_the_table_has_each_metric_of_kube_state_metrics_with_its_type_and_label
 
 
 def test_each_exporter_has_a_source_and_each_metric_an_exporter():
-    assert set(SOURCES) == set(exporters()) == {each.exporter for each in metrics().values()}
+    assert set(exporters()) == {each.exporter for each in metrics().values()}
 
 
 def test_types_units_and_modes_are_consistent():

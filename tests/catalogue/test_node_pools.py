@@ -4,7 +4,6 @@ import itertools
 
 import pytest
 
-from gpuyard_core.catalogue import node_pools
 from gpuyard_core.catalogue.machines import MACHINES, Capacity
 from gpuyard_core.catalogue.node_pools import (
     QUEUED_TAINT,
@@ -22,9 +21,8 @@ from gpuyard_core.catalogue.purchasing import (
     CAPACITY_BLOCK,
     ULTRASERVER_BLOCK,
     ULTRASERVERS,
-    ULTRASERVERS_SOURCE,
 )
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import find_source, source_ids
 from kit.every import every
 
 GCP = [m for m in MACHINES.values() if m.cloud == "gcp"]
@@ -70,7 +68,7 @@ def test_where_a_compact_placement_is_taken(name, flex_start, queued, may):
 
 
 def test_every_fact_has_a_source():
-    found = [v for v in vars(node_pools).values() if isinstance(v, Source)]
+    found = [find_source(each) for each in source_ids() if each.startswith("node-pools.")]
     assert len(found) == 8
     assert all(source.title and source.verified for source in found)
 
@@ -94,4 +92,4 @@ def test_an_ultraserver_has_as_many_gpus_as_its_name_says():
     """u-p6e-gb200x36 and u-p6e-gb200x72."""
     for name, sizes in ULTRASERVERS.items():
         assert [size * MACHINES[name].gpus for size in sizes] == [36, 72]
-    assert ULTRASERVERS_SOURCE.verified
+    assert find_source("purchasing.ultraservers").verified

@@ -4,19 +4,17 @@ import pytest
 
 from gpuyard_core.catalogue.machines import MACHINES, Machine, find_machine
 from gpuyard_core.catalogue.reserves import (
-    EFA_SOURCE,
-    KERNEL_SOURCE,
-    KUBELET_SOURCE,
     efa_gib,
     kernel_gib,
     kubelet_cpu,
     kubelet_gib,
 )
+from gpuyard_core.catalogue.sources import find_source
 from kit.every import every
 
 GIB = 2**30
 N1_HIGHMEM_4 = Machine(
-    name="n1-highmem-4", cloud="gcp", vcpus=4, memory_gib=26, source=KERNEL_SOURCE
+    name="n1-highmem-4", cloud="gcp", vcpus=4, memory_gib=26, source=find_source("reserves.kernel")
 )
 
 # 2i2c-org/infrastructure at 1097ae3, node-capacity-info.json: bytes of capacity, bytes and CPUs allocatable.
@@ -46,7 +44,13 @@ def test_no_kernel_has_what_is_sold():
 
 def test_where_no_cloud_says_how_many_pods_a_node_may_have_small_ones_have_fewer():
     def own(vcpus):
-        return Machine(name="x", cloud="none", vcpus=vcpus, memory_gib=64, source=KERNEL_SOURCE)
+        return Machine(
+            name="x",
+            cloud="none",
+            vcpus=vcpus,
+            memory_gib=64,
+            source=find_source("reserves.kernel"),
+        )
 
     assert kubelet_gib(own(29)) == pytest.approx((255 + 11 * 110 + 100) / 1024)
     assert kubelet_gib(own(30)) == pytest.approx((255 + 11 * 250 + 100) / 1024)
@@ -55,5 +59,6 @@ def test_where_no_cloud_says_how_many_pods_a_node_may_have_small_ones_have_fewer
 def test_the_efa_driver_takes_its_huge_pages_where_there_is_an_adapter():
     assert efa_gib(MACHINES["p5.48xlarge"]) == pytest.approx(10.016, abs=0.001)
     assert efa_gib(MACHINES["g6.xlarge"]) == 0
-    assert not KERNEL_SOURCE.verified
-    assert KUBELET_SOURCE.verified is EFA_SOURCE.verified is True
+    assert not find_source("reserves.kernel").verified
+    assert find_source("reserves.kubelet").verified
+    assert find_source("reserves.efa").verified

@@ -11,12 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gpuyard_core.catalogue.sources import find_source
-
-CLOUD_FIELDS = find_source("cloud-fields")
 DEFAULTS = "__defaults"
 """The key under which a provider lists the inputs of a resource that it set by default."""
-_TABLE = Path(__file__).parent / "tables" / "cloud_fields.json"
+_TABLE = Path(__file__).parent / "tables" / "cloud_fields.json"  # cloud-fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

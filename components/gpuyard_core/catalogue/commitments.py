@@ -3,6 +3,9 @@
 A price is the total cost of the term divided by all its hours, whether the machine runs or not. Commitments
 without a published price are in `unpriced_of`, with the date of the search; a price is never computed from a
 discount. The bill and its break-even are in `gpuyard.plan`.
+
+Sources: `commitments.ec2-reserved-list`, `commitments.ec2-reserved-3y-list`, `commitments.ec2-block-list`,
+`commitments.ultraserver`, `commitments.gce-committed-list`.
 """
 
 from collections.abc import Iterator
@@ -12,11 +15,6 @@ from datetime import date
 from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine, Price
 from gpuyard_core.catalogue.sources import find_source
 
-EC2_RESERVED_LIST = find_source("commitments.ec2-reserved-list")
-EC2_RESERVED_3Y_LIST = find_source("commitments.ec2-reserved-3y-list")
-EC2_BLOCK_LIST = find_source("commitments.ec2-block-list")
-ULTRASERVER = find_source("commitments.ultraserver")
-GCE_COMMITTED_LIST = find_source("commitments.gce-committed-list")
 LOOKED_FOR = find_source("commitments.looked-for")
 
 RESERVED_INSTANCE, SAVINGS_PLAN, CAPACITY_BLOCK, COMMITTED_USE, FLEX_START = (

@@ -17,19 +17,6 @@ from gpuyard_core.catalogue.tables import read_rows
 
 ADVISORIES = find_source("cves.advisories")
 
-_BEGINS = {
-    ("5857", "dcgm-exporter"): (
-        "4.8.0",
-        "the bulletin lists all versions, but the affected endpoints exist since 4.8.0",
-    ),
-    ("5857", "dcgm"): (
-        "4.5.3",
-        "the bulletin lists it, but describes endpoints of DCGM Exporter that DCGM itself does not have",
-    ),
-}
-"""By bulletin and component: the first version with the vulnerable code, read tag by tag in
-NVIDIA/dcgm-exporter, where no tag up to 4.4.2-4.7.1 contains pprof, and in NVIDIA/DCGM, where no tag up to
-4.6.0 has a server for it. Minimum fixed versions do not depend on it."""
 _CELL = re.compile(r"(?P<branch>[\d.]+|\*)(?P<how><=?)(?P<bound>[\d.]+)(?::(?P<fixed>[\d.]+))?")
 
 
@@ -96,6 +83,11 @@ class BulletinRemark:
     """Affected only then; the minimum versions do not rely on it."""
     doubt: str | None = None
     """A contradiction to itself or another source, and its resolution."""
+    introduced: str = ""
+    """The first version with the vulnerable code, read tag by tag in NVIDIA/dcgm-exporter, where no tag up to
+    4.4.2-4.7.1 contains pprof, and in NVIDIA/DCGM, where no tag up to 4.6.0 has a server for it. Minimum fixed
+    versions do not depend on it."""
+    introduced_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +141,9 @@ def _advisories(row: _Row, remark: BulletinRemark | None) -> Iterator[Advisory]:
             fixed_in=read["fixed"] or read["bound"],
             condition=remark.condition if remark else None,
             doubt=remark.doubt if remark else None,
-            introduced=_BEGINS.get((row.bulletin, row.component)),
+            introduced=(remark.introduced, remark.introduced_reason)
+            if remark and remark.introduced
+            else None,
         )
 
 

@@ -1,6 +1,8 @@
 """Fabrics: how GPUs of different machines communicate without the host's TCP stack.
 
 Also the node settings for it: the interface of each network card, and additional networks.
+
+Sources: `fabric.ec2-cards`, `fabric.ec2-pods`, `fabric.p6e-efa`, `fabric.rdma-image`.
 """
 
 from collections.abc import Mapping
@@ -8,10 +10,7 @@ from dataclasses import dataclass
 
 from gpuyard_core.catalogue.machines import MACHINES, GpuDirect, Machine
 from gpuyard_core.catalogue.node_pools import max_nodes_per_pool
-from gpuyard_core.catalogue.sources import Source, find_source
-
-EC2_CARDS = find_source("fabric.ec2-cards")
-EC2_PODS = find_source("fabric.ec2-pods")
+from gpuyard_core.catalogue.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +32,10 @@ class Interface:
     """`interface` has an IP address, `efa` also bypasses TCP, `efa-only` bypasses TCP without an address."""
 
 
-RDMA_IMAGE = find_source("fabric.rdma-image")
-ASAPD_LITE_SOURCE = find_source("fabric.asapd-lite")
 ASAPD_LITE = "asapd-lite-installer/asapd-lite-installer-a4x-max-bm-cos.yaml"
-"""Its manifest in GoogleCloudPlatform/container-engine-accelerators."""
+"""Its manifest in GoogleCloudPlatform/container-engine-accelerators (fabric.asapd-lite)."""
 EFA_DRIVER_FAULTS = frozenset({("GB200", 595)})
-"""GPUs and driver branches with known EFA faults."""
-EFA_FAULTS_SOURCE = find_source("fabric.efa-faults")
-P6E_EFA = find_source("fabric.p6e-efa")
+"""GPUs and driver branches with known EFA faults (fabric.efa-faults)."""
 
 
 GPUDIRECT: Mapping[str, GpuDirect] = {

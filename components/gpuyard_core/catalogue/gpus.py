@@ -5,21 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from gpuyard_core.catalogue.mig import MigProduct
-from gpuyard_core.catalogue.sources import VOLTA_ENDS, Source, find_source
+from gpuyard_core.catalogue.sources import Source
 from gpuyard_core.catalogue.tables import read_rows
 from gpuyard_core.displayed import HIDDEN
 
-LAST_BRANCH: Mapping[str, tuple[int, Source]] = {
-    "Pascal": (580, VOLTA_ENDS),
-    "Volta": (580, VOLTA_ENDS),
-}
-"""The last driver branch that supports an architecture, if later branches do not."""
+LAST_BRANCH: Mapping[str, int] = {"Pascal": 580, "Volta": 580}
+"""The last driver branch that supports an architecture, if later branches do not (volta-ends)."""
 NVLINK_GENERATION: Mapping[str, int] = {"Volta": 2, "Ampere": 3, "Hopper": 4, "Blackwell": 5}
-"""NVLink generations by architecture, for GPUs with an NVLink domain."""
-NVLINK_SOURCE = find_source("gpus.nvlink")
-OPEN_MODULES = find_source("gpus.open-modules")
+"""NVLink generations by architecture, for GPUs with an NVLink domain (gpus.nvlink)."""
 CLOSED_MODULES = frozenset({"Maxwell", "Pascal", "Volta"})
-"""Architectures that the driver's open kernel modules do not support (OPEN_MODULES)."""
+"""Architectures that the driver's open kernel modules do not support (OPEN_MODULES, gpus.open-modules)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +41,11 @@ class Gpu:
     """The GPU whose MIG geometry it shares, if another one."""
     mig: MigProduct | None = field(default=None, repr=False, metadata=HIDDEN)
     """MIG geometry; None without MIG support or a published geometry."""
+    gke_partitions: Mapping[str, int] = field(
+        default_factory=dict, repr=False, hash=False, metadata=HIDDEN
+    )
+    """Partition sizes of GKE's device plugin, with the number of slices of that size on the GPU
+    (sharing.partitions)."""
     in_rack: bool = field(default=False, repr=False, metadata=HIDDEN)
     """Whether its NVLink spans several nodes; nodes of one domain have the same clique label."""
 
@@ -67,8 +67,7 @@ class Gpu:
     @property
     def last_driver_branch(self) -> int | None:
         """The last driver branch that supports it; None if the newest one does."""
-        last = LAST_BRANCH.get(self.architecture)
-        return last[0] if last else None
+        return LAST_BRANCH.get(self.architecture)
 
 
 GPUS: Mapping[str, Gpu] = {

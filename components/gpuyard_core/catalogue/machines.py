@@ -1,4 +1,7 @@
-"""Machine types of the clouds: hardware, capacity types and prices."""
+"""Machine types of the clouds: hardware, capacity types and prices.
+
+Sources: `machines.cdmm`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +9,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from gpuyard_core.catalogue.gpus import Gpu
-from gpuyard_core.catalogue.sources import EC2_UNDESCRIBED, Source, find_source
+from gpuyard_core.catalogue.sources import Source, find_source
 from gpuyard_core.catalogue.tables import read_rows
 from gpuyard_core.displayed import HIDDEN
 
@@ -19,9 +22,6 @@ class Capacity(StrEnum):
     FLEX_START = "flex-start"
     SPOT = "spot"
     ON_DEMAND = "on-demand"
-
-
-CDMM_SOURCE = find_source("machines.cdmm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def find_machine(name: str, machines: Mapping[str, Machine] = MACHINES) -> Machi
 
 
 UNDESCRIBED: Mapping[str, Source] = dict.fromkeys(
-    ("p6e-gb300.36xlarge", "p6e-gb300.72xlarge"), EC2_UNDESCRIBED
+    ("p6e-gb300.36xlarge", "p6e-gb300.72xlarge"), find_source("ec2-undescribed")
 )
 """Types that AWS sells, without a row because their memory and network are unknown."""
 

@@ -1,61 +1,26 @@
 """Metrics of a GPU platform: who serves them, with which type, unit and labels, and on which GPUs.
 
-tables/metrics.csv has a row for each metric, tables/exporters.csv one for each exporter.
+tables/metrics.csv has a row for each metric, also of Kueue 0.20 (metrics.kueue-0-20-metrics), tables/exporters.csv
+one for each exporter.
 
 Columns of a metric: `served` is empty if the exporter always serves it, `default` or `list` for the exporter's
 default or a custom list of counters, otherwise the setting that enables it. `mig` and `shared` say what a series
-measures on a GPU in MIG mode and on one that several pods share: a GPU as a whole, an instance, a process (DCGM_MODES).
-`products` is what a GPU needs. `field` is DCGM's number, `renamed` DCGM's new name of the field.
+measures on a GPU in MIG mode and on one that several pods share: a GPU as a whole, an instance, a process
+(metrics.dcgm-modes). `products` is what a GPU needs. `field` is DCGM's number, `renamed` DCGM's new name of the field.
 
 A label is `name`, `name@mode` if only such GPUs have it, `name=a|b` with all its values, or `name~regex` with the
 form of its values. `*` stands for labels that the table does not know.
 """
 
-import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from pathlib import Path
 
-from gpuyard_core.catalogue.sources import Source, find_source
+from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.tables import read_rows
 
-DCGM_COUNTERS = find_source("metrics.dcgm-counters")
-DCGM_MODES = find_source("metrics.dcgm-modes")
-KUEUE_METRICS = find_source("metrics.kueue-metrics")
-KUEUE_0_20_METRICS = find_source("metrics.kueue-0-20-metrics")
-KARPENTER_METRICS = find_source("metrics.karpenter-metrics")
-AUTOSCALER_METRICS = find_source("metrics.autoscaler-metrics")
-_STATE_METRICS = find_source("metrics.state-metrics")
-_KEDA = find_source("metrics.keda")
-_VALIDATOR = find_source("metrics.gpuyard-validator")
-
-
-_NODE = find_source("metrics.node-exporter")
-SOURCES: Mapping[str, Source] = {
-    "dcgm-exporter": DCGM_COUNTERS,
-    "kueue": KUEUE_METRICS,
-    "karpenter": KARPENTER_METRICS,
-    "cluster-autoscaler": AUTOSCALER_METRICS,
-    "kube-state-metrics": _STATE_METRICS,
-    "keda": _KEDA,
-    "gpuyard-validator": _VALIDATOR,
-    "node-exporter": _NODE,
-    "cadvisor": find_source("metrics.cadvisor"),
-    "kubelet": find_source("metrics.kubelet"),
-    "kube-apiserver": find_source("metrics.kube-apiserver"),
-    "prometheus": find_source("metrics.prometheus"),
-    "prometheus-operator": find_source("metrics.prometheus-operator"),
-    "alertmanager": find_source("metrics.alertmanager"),
-    "cert-manager": find_source("metrics.cert-manager"),
-    "vllm": find_source("metrics.vllm"),
-    "triton": find_source("metrics.triton"),
-    "tgi": find_source("metrics.tgi"),
-    "envoy": find_source("metrics.envoy"),
-    "cloud-monitoring": find_source("metrics.cloud-monitoring"),
-}
-"""The source of each exporter's metrics."""
 DEV, PROF = "DCGM_FI_DEV_", "DCGM_FI_PROF_"
 DCGM = "dcgm-exporter"
 STATE_METRICS = "kube-state-metrics"
@@ -76,7 +41,6 @@ PROMETHEUS_OPERATED = "http://prometheus-operated.monitoring.svc:9090"
 """The service that prometheus-operator creates for every Prometheus, in the namespace of Kueue's chart and
 most guides (kube-prometheus-stack and Kueue 0.19.2 values.yaml)."""
 KUEUE_PREFIX = "kueue_"
-_TABLES = Path(__file__).parent / "tables"
 _LABEL = re.compile(r"([^@=~]+)(?:@(\w+))?(?:=([^~]+))?(?:~(.+))?")
 _OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
 
@@ -117,6 +81,14 @@ class Label:
     form: str = ""
     """A regular expression of its values; empty if any value is possible."""
 
+    @staticmethod
+    @cache
+    def from_cell(cell: str) -> "Label":
+        """`name`, `name@mode`, `name=a|b` or `name~regex`, for tables."""
+        match = _LABEL.fullmatch(cell)
+        name, mode, values, form = match.groups(default="") if match else (cell, "", "", "")
+        return Label(name, mode, tuple(filter(None, values.split("|"))), form)
+
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
@@ -129,6 +101,7 @@ class Exporter:
     """Whether the scraped pod is what its metrics measure, rather than where the exporter runs."""
     labels: tuple[Label, ...]
     """Labels of all its metrics."""
+    source: Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +130,13 @@ class Metric:
 @cache
 def exporters() -> Mapping[str, Exporter]:
     """All exporters by name."""
-    return {row["name"]: _exporter(row) for row in _rows("exporters.csv")}
+    return {row.name: row for row in read_rows("exporters", Exporter)}
 
 
 @cache
 def metrics() -> Mapping[str, Metric]:
     """All metrics by name; a histogram has one entry, without the suffixes of its series."""
-    return {row["name"]: _metric(row) for row in _rows("metrics.csv")}
+    return {row.name: row for row in read_rows("metrics", Metric)}
 
 
 @cache
@@ -219,48 +192,3 @@ def suggested_metric(name: str) -> str | None:
         if (field := f"{prefix}{bare.upper()}") in dcgm_default():
             return field
     return None
-
-
-def _rows(table: str) -> list[dict[str, str]]:
-    with (_TABLES / table).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def _exporter(row: Mapping[str, str]) -> Exporter:
-    return Exporter(
-        name=row["name"],
-        honors_labels=row["honors_labels"] == "yes",
-        is_about_target=row["about_target"] == "yes",
-        labels=_labels(row["labels"]),
-    )
-
-
-def _metric(row: Mapping[str, str]) -> Metric:
-    return Metric(
-        exporter=row["exporter"],
-        name=row["name"],
-        type=MetricType(row["type"]),
-        unit=row["unit"],
-        labels=_labels(row["labels"]),
-        since=row["since"],
-        removed=row["removed"],
-        served=row["served"],
-        mig=Measured(row["mig"]),
-        shared=Measured(row["shared"]),
-        products=row["products"],
-        field=row["field"],
-        renamed=row["renamed"],
-        aliases=tuple(row["aliases"].split()),
-        note=row["note"],
-    )
-
-
-def _labels(text: str) -> tuple[Label, ...]:
-    return tuple(_label(each) for each in text.split())
-
-
-@cache
-def _label(text: str) -> Label:
-    match = _LABEL.fullmatch(text)
-    name, mode, values, form = match.groups(default="") if match else (text, "", "", "")
-    return Label(name, mode, tuple(filter(None, values.split("|"))), form)

@@ -1,26 +1,21 @@
-"""Node pools of the clouds: settings of each capacity type, added taints, and placement."""
+"""Node pools of the clouds: settings of each capacity type, added taints, and placement.
+
+Sources: `node-pools.arm-taint`, `node-pools.queued-taint`, `node-pools.workload-policy`,
+`node-pools.gke-racks`, `node-pools.compact`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
 from gpuyard_core.catalogue.machines import Capacity, Machine
-from gpuyard_core.catalogue.sources import find_source
 from gpuyard_core.names import ARCH_LABEL
 
-EC2_PURCHASES_SOURCE = find_source("node-pools.ec2-purchases")
-GKE_PURCHASES_SOURCE = find_source("node-pools.gke-purchases")  # fmt: skip
-ARM_TAINT_SOURCE = find_source("node-pools.arm-taint")
 QUEUED_TAINT = ("cloud.google.com/gke-queued", "true")
-QUEUED_TAINT_SOURCE = find_source("node-pools.queued-taint")
-WORKLOAD_POLICY_SOURCE = find_source("node-pools.workload-policy")
-GKE_RACKS_SOURCE = find_source("node-pools.gke-racks")
-COMPACT_SOURCE = find_source("node-pools.compact")
-ACCELERATOR_SOURCE = find_source("node-pools.accelerator")
 
 ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
 """With this label, Cluster Autoscaler on EC2 treats a node as unready until its device plugin advertises GPUs.
-Without it, the autoscaler starts more nodes for the same pods while the first one starts."""
+Without it, the autoscaler starts more nodes for the same pods while the first one starts (node-pools.accelerator)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,50 +56,38 @@ class WorkloadPolicy:
     accelerator_topology: str
 
 
-_SETTINGS: Mapping[Capacity, tuple[Ec2CapacitySettings, GkeCapacitySettings]] = {
-    Capacity.RESERVED: (
-        Ec2CapacitySettings("ON_DEMAND", "reserved", None, "capacity-reservations-only"),
-        GkeCapacitySettings(
-            spot=False, flex_start=False, reservation_type="SPECIFIC_RESERVATION", auto_repair=True
+_EC2_SETTINGS: Mapping[Capacity, Ec2CapacitySettings] = {
+    mode: Ec2CapacitySettings(*words)
+    for mode, *words in (
+        (Capacity.RESERVED, "ON_DEMAND", "reserved", None, "capacity-reservations-only"),
+        (
+            Capacity.BLOCK,
+            "CAPACITY_BLOCK",
+            "reserved",
+            "capacity-block",
+            "capacity-reservations-only",
         ),
-    ),
-    Capacity.BLOCK: (
-        Ec2CapacitySettings(
-            "CAPACITY_BLOCK", "reserved", "capacity-block", "capacity-reservations-only"
-        ),
-        GkeCapacitySettings(
-            spot=False, flex_start=False, reservation_type="SPECIFIC_RESERVATION", auto_repair=True
-        ),
-    ),
-    Capacity.FLEX_START: (
-        Ec2CapacitySettings("ON_DEMAND", "on-demand", None, "open"),
-        GkeCapacitySettings(
-            spot=False, flex_start=True, reservation_type="NO_RESERVATION", auto_repair=False
-        ),
-    ),
-    Capacity.SPOT: (
-        Ec2CapacitySettings("SPOT", "spot", "spot", "none"),
-        GkeCapacitySettings(
-            spot=True, flex_start=False, reservation_type="NO_RESERVATION", auto_repair=True
-        ),
-    ),
-    Capacity.ON_DEMAND: (
-        Ec2CapacitySettings("ON_DEMAND", "on-demand", None, "open"),
-        GkeCapacitySettings(
-            spot=False, flex_start=False, reservation_type="NO_RESERVATION", auto_repair=True
-        ),
-    ),
+        (Capacity.FLEX_START, "ON_DEMAND", "on-demand", None, "open"),
+        (Capacity.SPOT, "SPOT", "spot", "spot", "none"),
+        (Capacity.ON_DEMAND, "ON_DEMAND", "on-demand", None, "open"),
+    )
 }
 
 
 def ec2_capacity_settings(mode: Capacity) -> Ec2CapacitySettings:
-    """The settings of this capacity type on EC2."""
-    return _SETTINGS[mode][0]
+    """The settings of this capacity type on EC2 (node-pools.ec2-purchases)."""
+    return _EC2_SETTINGS[mode]
 
 
 def gke_capacity_settings(mode: Capacity) -> GkeCapacitySettings:
-    """The settings of this capacity type on GKE."""
-    return _SETTINGS[mode][1]
+    """The settings of this capacity type on GKE (node-pools.gke-purchases)."""
+    reserved = mode in {Capacity.RESERVED, Capacity.BLOCK}
+    return GkeCapacitySettings(
+        spot=mode is Capacity.SPOT,
+        flex_start=mode is Capacity.FLEX_START,
+        reservation_type="SPECIFIC_RESERVATION" if reserved else "NO_RESERVATION",
+        auto_repair=mode is not Capacity.FLEX_START,
+    )
 
 
 def workload_policy(machine: Machine) -> WorkloadPolicy | None:

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from gpuyard_core.catalogue.sources import Source, find_source
 
-PROMETHEUS_SIZE = find_source("prometheus-size")
 BYTES_PER_SAMPLE = 2
 BYTES_PER_SERIES = 8192
-"""Memory of an active series, with its part of the write-ahead log and of queries; benchmarks/monitoring.md measured half."""
+"""Memory of an active series, with its part of the write-ahead log and of queries; benchmarks/monitoring.md
+measured half (prometheus-size)."""
 SERIES_PER_NODE = 2000
 """Series of kubelet, cAdvisor, node exporter and kube-state-metrics for a node with its pods."""
 SERIES_OF_CLUSTER = 30_000

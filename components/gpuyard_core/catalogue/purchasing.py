@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpuyard_core.catalogue.machines import MACHINES
-from gpuyard_core.catalogue.sources import GCE_CONSUMPTION, Source, find_source
+from gpuyard_core.catalogue.sources import Source, find_source
+from gpuyard_core.catalogue.tables import read_keyed
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,43 +18,17 @@ class IdFormat:
     source: Source
 
 
-EC2_RESERVATION = IdFormat(
-    re.compile(r"cr-[0-9a-z]+"),
-    "cr-0123456789abcdef0",
-    find_source("purchasing.ec2-reservation"),
-)
+ID_FORMATS: Mapping[str, IdFormat] = dict(read_keyed("id_formats", IdFormat))
+"""By cloud and id. The id of a Google Cloud project is not its name or number; old ids begin with a domain."""
+EC2_RESERVATION = ID_FORMATS["aws.reservation"]
 """On-demand capacity reservations and capacity blocks: nodes use a block by its reservation's id."""
-EC2_OFFERING = IdFormat(
-    re.compile(r"cb-[0-9a-z]+"),
-    "cb-0123456789abcdef0",
-    find_source("purchasing.ec2-offering"),
-)
+EC2_OFFERING = ID_FORMATS["aws.offering"]
 """Offerings of capacity blocks, before the purchase."""
-GCE_RESERVATION = IdFormat(
-    re.compile(
-        r"(projects/[a-z][-a-z0-9.:]*/reservations/)?[a-z]([-a-z0-9]*[a-z0-9])?"
-        r"(/reservationBlocks/[-a-z0-9]+(/reservationSubBlocks/[-a-z0-9]+)?)?"
-    ),
-    "projects/my-project/reservations/my-reservation",
-    find_source("purchasing.gce-reservation"),
-)
-
-EC2_ZONE = IdFormat(
-    re.compile(r"(?P<region>[a-z]{2,4}(-[a-z]+)+-\d+)(?P<local>-[a-z]+-\d+)?[a-z]"),
-    "us-east-1a",
-    find_source("purchasing.ec2-zone"),
-)  # fmt: skip
-GCE_ZONE = IdFormat(
-    re.compile(r"(?P<region>[a-z]+(-[a-z]+)+\d+)-[a-z]"),
-    "us-central1-a",
-    find_source("purchasing.gce-zone"),
-)
+GCE_RESERVATION = ID_FORMATS["gcp.reservation"]
+EC2_ZONE, GCE_ZONE = ID_FORMATS["aws.zone"], ID_FORMATS["gcp.zone"]
 ZONES: Mapping[str, IdFormat] = {"aws": EC2_ZONE, "gcp": GCE_ZONE}
 """Zone names by cloud."""
-REGIONS: Mapping[str, IdFormat] = {
-    "aws": IdFormat(re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d+"), "us-east-1", EC2_ZONE.source),
-    "gcp": IdFormat(re.compile(r"[a-z]+(-[a-z]+)+\d+"), "us-central1", GCE_ZONE.source),
-}
+REGIONS: Mapping[str, IdFormat] = {cloud: ID_FORMATS[f"{cloud}.region"] for cloud in ZONES}
 """The region part of a zone's name, by cloud."""
 
 
@@ -68,30 +43,9 @@ class Lifetime:
     source: Source
 
 
-FLEX_START = Lifetime(
-    hours=168,
-    drained_before_end_minutes=0,
-    description="at most 7 days",
-    source=find_source("purchasing.flex-start"),
-)
-ULTRASERVER_BLOCK = Lifetime(
-    hours=182 * 24,
-    drained_before_end_minutes=60,
-    description="until 60 minutes before it ends",
-    source=find_source("purchasing.ultraserver-block"),
-)
-CALENDAR = Lifetime(
-    hours=90 * 24,
-    drained_before_end_minutes=0,
-    description="until the end of its calendar reservation",
-    source=GCE_CONSUMPTION,
-)
-CAPACITY_BLOCK = Lifetime(
-    hours=182 * 24,
-    drained_before_end_minutes=40,
-    description="until 40 minutes before its end",
-    source=find_source("purchasing.capacity-block"),
-)
+_LIFETIMES = dict(read_keyed("lifetimes", Lifetime))
+FLEX_START, CALENDAR = _LIFETIMES["flex-start"], _LIFETIMES["calendar"]
+CAPACITY_BLOCK, ULTRASERVER_BLOCK = _LIFETIMES["block"], _LIFETIMES["ultraserver-block"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,5 +69,5 @@ ULTRASERVERS: Mapping[str, tuple[int, ...]] = {
     for name, machine in MACHINES.items()
     if machine.ultraserver_sizes
 }
-"""EC2 machines that are sold only as whole UltraServers, with the number of machines in one."""
-ULTRASERVERS_SOURCE = find_source("purchasing.ultraservers")
+"""EC2 machines that are sold only as whole UltraServers, with the number of machines in one
+(purchasing.ultraservers)."""

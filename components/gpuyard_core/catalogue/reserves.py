@@ -9,29 +9,26 @@ from math import inf
 
 from gpuyard_core.catalogue.fabric import pod_limit
 from gpuyard_core.catalogue.machines import Machine
-from gpuyard_core.catalogue.sources import find_source
 
-KERNEL_SOURCE = find_source("reserves.kernel")
-KARPENTER_SOURCE = find_source("reserves.karpenter")
-KUBELET_SOURCE = find_source("reserves.kubelet")
-EFA_SOURCE = find_source("reserves.efa")
 _MIB = 1024
 _KERNEL: Mapping[str, tuple[float, float]] = {"gcp": (0.016, 0.15)}
 _EC2_KERNEL = (0.034, 0.25)
-"""Sold memory that the kernel does not have: a share and some GiB. Your own nodes are treated as on EC2."""
+"""Sold memory that the kernel does not have: a share and some GiB. Your own nodes are treated as on EC2
+(reserves.kernel)."""
 _Steps = tuple[tuple[float, float], ...]
 _KUBELET_CPU: _Steps = ((1, 0.06), (1, 0.01), (2, 0.005), (inf, 0.0025))
 """Number of next CPUs, and the reserved share of them; the same on both clouds."""
 _GKE_MEMORY: _Steps = ((4, 0.25), (4, 0.2), (8, 0.1), (112, 0.06), (inf, 0.02))
 """The same for GiB of memory on GKE."""
 EKS_MIB = (255, 11)
-"""Reserved MiB on EKS: a base, and an amount for each possible pod of the node."""
+"""Reserved MiB on EKS: a base, and an amount for each possible pod of the node (reserves.karpenter,
+reserves.kubelet)."""
 EVICTION_MIB = 100
 """Free memory below which the kubelet evicts pods."""
 PODS_UNKNOWN = (110, 250, 30)
 """Pods of a node without a known limit: with fewer CPUs than the third number, and with at least as many."""
 EFA_HUGE_PAGES_MIB = 5128 * 2
-"""Huge pages of 2 MiB that the EFA driver reserves when it starts."""
+"""Huge pages of 2 MiB that the EFA driver reserves when it starts (reserves.efa)."""
 
 
 def kernel_gib(machine: Machine) -> float:

@@ -2,12 +2,9 @@
 
 from enum import StrEnum
 
-from gpuyard_core.catalogue.sources import find_source
-
 MAX_REPLICAS = 48
 """The device plugin's limit for MPS clients (16 before compute capability 7.5); gpuyard's for
-time-slicing."""
-MPS_SOURCE = find_source("sharing.mps")
+time-slicing (sharing.mps)."""
 
 
 class SharingMethod(StrEnum):

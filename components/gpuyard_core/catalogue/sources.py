@@ -66,24 +66,3 @@ def _rows() -> Mapping[str, list[str]]:
     with (FOLDER / "sources.csv").open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
         return {cells[0]: cells[1:] for cells in rows}
-
-
-EC2_OFFERS = find_source("ec2-offers")
-EC2_NOT_LISTED = find_source("ec2-not-listed")
-EC2_UNDESCRIBED = find_source("ec2-undescribed")
-EC2_SPOT = find_source("ec2-spot")
-GCE_OFFERS = find_source("gce-offers")
-GCE_LISTS = find_source("gce-lists")
-GCE_CONSUMPTION = find_source("gce-consumption")
-GCE_N1 = find_source("gce-n1")
-GCE_GPUDIRECT = find_source("gce-gpudirect")
-NVIDIA_DEVICES = find_source("nvidia-devices")
-NVIDIA_DEVICES_UNSEEN = find_source("nvidia-devices-unseen")
-OPEN_DRIVER_LIST = find_source("open-driver-list")
-EC2_NEEDS_595 = find_source("ec2-needs-595")
-VOLTA_ENDS = find_source("volta-ends")
-MIG_GUIDE = find_source("mig-guide")
-MIG_RTX4500 = find_source("mig-rtx4500")
-MIG_RTX5000 = find_source("mig-rtx5000")
-WORKSTATION_GPUS = find_source("workstation-gpus")
-MIG_INFERRED = find_source("mig-inferred")

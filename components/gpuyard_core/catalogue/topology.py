@@ -1,19 +1,17 @@
-"""Topology: the labels by which clouds describe the location of nodes, from wide to narrow."""
+"""Topology: the labels by which clouds describe the location of nodes, from wide to narrow.
+
+Sources: `topology.gce`, `topology.nested`.
+"""
 
 from gpuyard_core.catalogue.machines import Machine
-from gpuyard_core.catalogue.sources import find_source
 from gpuyard_core.names import CLIQUE_LABEL
 
-EC2_LAYER = "topology.k8s.aws/network-node-layer-"
-EC2_SOURCE = find_source("topology.ec2")
+EC2_LAYER = "topology.k8s.aws/network-node-layer-"  # topology.ec2
 GCE_BLOCK, GCE_SUBBLOCK, GCE_HOST = (
     f"cloud.google.com/gce-topology-{name}" for name in ("block", "subblock", "host")
 )
-GCE_SOURCE = find_source("topology.gce")
-NESTED_SOURCE = find_source("topology.nested")
 
-TOPOGRAPH_SOURCE = find_source("topology.topograph")
-TIER = "fabric.topograph.run/tier-"
+TIER = "fabric.topograph.run/tier-"  # topology.topograph
 NARROWEST_TIER = 100
 """The rank of the switch next to a node; each tier above it is one less."""
 PLACES = (

@@ -5,18 +5,19 @@ Shared by the rendered configuration, the rules, `classify` and `explain`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
 
+from gpuyard_core.catalogue.tables import read_keyed
 from gpuyard_core.manifests.templates import KINDS, WORKLOADS
 
 
 class QueueUnit(Enum):
     """What Kueue admits as one."""
 
-    WHOLE = auto()
-    GROUP = auto()
+    WHOLE = "whole"
+    GROUP = "group"
     """A leader with its workers; one object may have several groups."""
-    POD = auto()
+    POD = "pod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,34 +28,15 @@ class QueuedKind:
     unit: QueueUnit = QueueUnit.WHOLE
     by_default: bool = True
     """Whether Kueue's chart enables it, and with it gpuyard's configuration."""
+    roles: tuple[str, ...] = ()
+    operator: str = ""
+    """The operator that runs it, if gpuyard does not install it."""
 
 
-QUEUED_KINDS: Mapping[str, QueuedKind] = {
-    "batch/Job": QueuedKind("jobs"),
-    "kubeflow.org/MPIJob": QueuedKind("mpijobs"),
-    "ray.io/RayJob": QueuedKind("rayjobs"),
-    "ray.io/RayService": QueuedKind("rayservices"),
-    "ray.io/RayCluster": QueuedKind("rayclusters"),
-    "jobset.x-k8s.io/JobSet": QueuedKind("jobsets"),
-    "workload.codeflare.dev/AppWrapper": QueuedKind("appwrappers"),
-    "trainer.kubeflow.org/TrainJob": QueuedKind("trainjobs"),
-    "Pod": QueuedKind("pods"),
-    "apps/Deployment": QueuedKind("deployments", QueueUnit.POD),
-    "apps/StatefulSet": QueuedKind("statefulsets"),
-    "leaderworkerset.x-k8s.io/LeaderWorkerSet": QueuedKind("leaderworkersets", QueueUnit.GROUP),
-    "kubeflow.org/PaddleJob": QueuedKind("paddlejobs", by_default=False),
-    "kubeflow.org/PyTorchJob": QueuedKind("pytorchjobs", by_default=False),
-    "kubeflow.org/TFJob": QueuedKind("tfjobs", by_default=False),
-    "kubeflow.org/XGBoostJob": QueuedKind("xgboostjobs", by_default=False),
-    "kubeflow.org/JAXJob": QueuedKind("jaxjobs", by_default=False),
-    "sparkoperator.k8s.io/SparkApplication": QueuedKind("sparkapplications", by_default=False),
-}
+QUEUED_KINDS: Mapping[str, QueuedKind] = dict(read_keyed("queued_kinds", QueuedKind))
 """By group and kind."""
 OPERATORS: Mapping[str, str] = {
-    "MPIJob": "MPI Operator",
-    **dict.fromkeys(
-        ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob"), "training operator v1"
-    ),
+    KINDS[kind].name: found.operator for kind, found in QUEUED_KINDS.items() if found.operator
 }
 """Operators that gpuyard does not install, by the name of the kind that they run."""
 JOBS = tuple(
@@ -79,12 +61,7 @@ OPTIONAL: Mapping[str, str] = {
 INTEGRATIONS: Mapping[str, str] = {KINDS[kind].name: name for name, kind in OPTIONAL.items()}
 """The integration of each of them, by the kind's name."""
 ROLES: Mapping[str, tuple[str, ...]] = {
-    "MPIJob": ("Launcher", "Worker"),
-    "PyTorchJob": ("Master", "Worker"),
-    "TFJob": ("Chief", "Master", "PS", "Worker", "Evaluator"),
-    "XGBoostJob": ("Master", "Worker"),
-    "PaddleJob": ("Master", "Worker"),
-    "JAXJob": ("Worker",),
+    KINDS[kind].name: found.roles for kind, found in QUEUED_KINDS.items() if found.roles
 }
 """Roles of the replicas of a kind: Kueue counts no others (`pkg/controller/jobs/kubeflow`)."""
 UNQUEUED = frozenset(WORKLOADS) - {KINDS[k].name for k in QUEUED_KINDS if k in KINDS} - {"CronJob"}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
+from gpuyard_core.catalogue.tables import read_keyed
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.fields import items, known_value, mapping, text
 from gpuyard_core.names import ELASTIC_ANNOTATION
@@ -47,6 +48,21 @@ class PodTemplateLocation:
     pod."""
     inherited_volumes_path: Path = ()
     """Path of volumes that a pod also has if it mounts them by name and has none of that name."""
+
+    @staticmethod
+    def from_cell(cell: str) -> "PodTemplateLocation":
+        """A path, how pods are counted, and properties, for tables: `spec.explainer:one:INLINE:optional`."""
+        path, count, *words = cell.split(":")
+        forms = [PodsForm[word] for word in words if word in PodsForm.__members__]
+        lends = [word.removeprefix("lends=") for word in words if word.startswith("lends=")]
+        return PodTemplateLocation(
+            tuple(path.split(".")) if path else (),
+            _POD_COUNTS[count],
+            forms[0] if forms else PodsForm.TEMPLATE,
+            "optional" in words,
+            next((_ADAPTERS[word] for word in words if word in _ADAPTERS), None),
+            tuple(lends[0].split(".")) if lends else (),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,17 +171,6 @@ def _trainer_nodes(trail: Trail) -> int:
     return read_pod_count(trail[-1], "numNodes", 1)
 
 
-def _plain(name: str, pods: Callable[[Trail], int] = _replicas) -> Kind:
-    return Kind(name=name, places=(PodTemplateLocation(("spec", "template"), pods),))
-
-
-def _by_role(name: str, field: str) -> Kind:
-    """The older training kinds: replicas and a template for each role."""
-    return Kind(
-        name=name, places=(PodTemplateLocation(("spec", field, EACH, "template"), _replicas),)
-    )
-
-
 def _submitter() -> Mapping[str, Any]:
     """The container that submits a RayJob without a submitter template, as in KubeRay and Kueue."""
     resources = {
@@ -186,171 +191,45 @@ def _submits(value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
     return results or {"spec": pod_spec}
 
 
-def _with_sidecars(*cluster: str) -> Callable[[Any, Mapping[Any, Any]], Mapping[Any, Any]]:
-    """The head of a Ray cluster, with the sidecars that KubeRay adds."""
-
-    def adapted(value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        more: list[Mapping[str, Any]] = []
-        ray = mapping(value, *cluster)
-        if ray.get("enableInTreeAutoscaling") is True:
-            own = mapping(ray, "autoscalerOptions").get("resources")
-            same = {"cpu": "500m", "memory": "512Mi"}
-            resources = own or {"requests": same, "limits": same}
-            more.append({"name": "autoscaler", "resources": resources})
-        if text(value, "spec", "submissionMode") == "SidecarMode":
-            more.append(_submitter())
-        if not more or not results:
-            return results
-        spec = mapping(results, "spec")
-        return {**results, "spec": {**spec, "containers": [*items(spec, "containers"), *more]}}
-
-    return adapted
-
-
-def _ray(*cluster: str) -> tuple[PodTemplateLocation, ...]:
-    head = (*cluster, "headGroupSpec", "template")
-    return (
-        PodTemplateLocation(head, _one, adapter=_with_sidecars(*cluster)),
-        PodTemplateLocation((*cluster, "workerGroupSpecs", EACH, "template"), _of_hosts),
-    )
-
-
-_JOBS: Path = ("replicatedJobs", EACH, "template", "spec", "template")
-_RUNTIME = (PodTemplateLocation(("spec", "template", "spec", *_JOBS), _of_jobs),)
-_GROUPS: Path = ("spec", "leaderWorkerTemplate")
-
-
-def _controller_kind(
-    name: str, *at: Path, form: PodsForm = PodsForm.INLINE, lends: Path = ()
-) -> Kind:
-    """A kind whose controller creates pods in ways that gpuyard does not count."""
-    places = tuple(
-        PodTemplateLocation(each, _one, form, optional=True, inherited_volumes_path=lends)
-        for each in at
-    )
-    return Kind(name=name, places=places, makes_pods=False)
-
-
-def _steps(name: str, *spec: str) -> Kind:
-    """An Argo workflow: each step has the fields of a pod, and its container under its own name."""
-    step = (*spec, "templates", EACH)
-    lends: Path = (*spec, "volumes")  # (argo-workflows workflow/controller/workflowpod.go)
-    return _controller_kind(name, step, (*step, "containerSet"), lends=lends)
-
-
-def _models(name: str) -> Kind:
-    """KServe's kind for large models: leaders and workers, and those for prefill."""
-    each = (("template",), ("worker",), ("prefill", "template"), ("prefill", "worker"))
-    return _controller_kind(name, *(("spec", *path) for path in each))
-
-
-def _spark(name: str, *spec: str) -> Kind:
-    roles = (("driver", "template"), ("executor", "template"))
-    return _controller_kind(name, *((*spec, *role) for role in roles), form=PodsForm.TEMPLATE)
-
-
-KINDS: Mapping[str, Kind] = {
-    "Pod": Kind(name="Pod", places=(PodTemplateLocation((), _one),)),
-    "batch/CronJob": Kind(
-        name="CronJob",
-        places=(PodTemplateLocation(("spec", "jobTemplate", "spec", "template"), _of_job),),
-    ),
-    "batch/Job": _plain("Job", _of_job),
-    "apps/Deployment": _plain("Deployment"),
-    "apps/StatefulSet": _plain("StatefulSet"),
-    "apps/DaemonSet": _plain("DaemonSet"),
-    "apps/ReplicaSet": _plain("ReplicaSet"),
-    "kubeflow.org/Notebook": _plain("Notebook"),
-    "jobset.x-k8s.io/JobSet": Kind(
-        name="JobSet", places=(PodTemplateLocation(("spec", *_JOBS), _of_jobs),)
-    ),
-    "trainer.kubeflow.org/TrainJob": Kind(
-        name="TrainJob",
-        places=(PodTemplateLocation(("spec", "trainer"), _trainer_nodes, PodsForm.PARTS),),
-    ),
-    "kubeflow.org/PyTorchJob": _by_role("PyTorchJob", "pytorchReplicaSpecs"),
-    "kubeflow.org/TFJob": _by_role("TFJob", "tfReplicaSpecs"),
-    "kubeflow.org/MPIJob": _by_role("MPIJob", "mpiReplicaSpecs"),
-    "kubeflow.org/XGBoostJob": _by_role("XGBoostJob", "xgbReplicaSpecs"),
-    "kubeflow.org/PaddleJob": _by_role("PaddleJob", "paddleReplicaSpecs"),
-    "kubeflow.org/JAXJob": _by_role("JAXJob", "jaxReplicaSpecs"),
-    "leaderworkerset.x-k8s.io/LeaderWorkerSet": Kind(
-        name="LeaderWorkerSet",
-        places=(
-            PodTemplateLocation((*_GROUPS, "leaderTemplate"), _leaders, optional=True),
-            PodTemplateLocation((*_GROUPS, "workerTemplate"), _workers),
-        ),
-    ),
-    "serving.kserve.io/InferenceService": Kind(
-        name="InferenceService",
-        places=(
-            PodTemplateLocation(("spec", "predictor"), _one, PodsForm.INLINE),
-            PodTemplateLocation(("spec", "transformer"), _one, PodsForm.INLINE, optional=True),
-            PodTemplateLocation(("spec", "explainer"), _one, PodsForm.INLINE, optional=True),
-        ),
-    ),
-    "ReplicationController": _plain("ReplicationController"),
-    "ray.io/RayCluster": Kind(name="RayCluster", places=_ray("spec")),
-    "ray.io/RayJob": Kind(
-        name="RayJob",
-        places=(
-            *_ray("spec", "rayClusterSpec"),
-            PodTemplateLocation(
-                ("spec", "submitterPodTemplate"), _one, optional=True, adapter=_submits
-            ),
-        ),
-    ),
-    "ray.io/RayService": Kind(name="RayService", places=_ray("spec", "rayClusterConfig")),
-    "workload.codeflare.dev/AppWrapper": Kind(
-        name="AppWrapper", places=(), embedded_objects_path=("spec", "components", EACH, "template")
-    ),
-    "batch.volcano.sh/Job": Kind(
-        name="Job.batch.volcano.sh",
-        places=(PodTemplateLocation(("spec", "tasks", EACH, "template"), _replicas),),
-    ),
-    "serving.knative.dev/Service": _plain("Service.serving.knative.dev", _one),
-    "PodTemplate": Kind(
-        name="PodTemplate", places=(PodTemplateLocation(("template",), _one),), makes_pods=False
-    ),
-    "argoproj.io/Rollout": _controller_kind(
-        "Rollout", ("spec", "template"), form=PodsForm.TEMPLATE
-    ),
-    "argoproj.io/Workflow": _steps("Workflow", "spec"),
-    "argoproj.io/WorkflowTemplate": _steps("WorkflowTemplate", "spec"),
-    "argoproj.io/ClusterWorkflowTemplate": _steps("ClusterWorkflowTemplate", "spec"),
-    "argoproj.io/CronWorkflow": _steps("CronWorkflow", "spec", "workflowSpec"),
-    "serving.kserve.io/LLMInferenceService": _models("LLMInferenceService"),
-    "serving.kserve.io/LLMInferenceServiceConfig": _models("LLMInferenceServiceConfig"),
-    "serving.kserve.io/ServingRuntime": _controller_kind(
-        "ServingRuntime", ("spec",), ("spec", "workerSpec")
-    ),
-    "serving.kserve.io/ClusterServingRuntime": _controller_kind(
-        "ClusterServingRuntime", ("spec",), ("spec", "workerSpec")
-    ),
-    "sparkoperator.k8s.io/SparkApplication": _spark("SparkApplication", "spec"),
-    "sparkoperator.k8s.io/ScheduledSparkApplication": _spark(
-        "ScheduledSparkApplication", "spec", "template"
-    ),
-    "kaito.sh/Workspace": _controller_kind(
-        "Workspace", ("inference", "template"), form=PodsForm.TEMPLATE
-    ),
-    "sagemaker.amazonaws.com/HyperPodPyTorchJob": _controller_kind(
-        "HyperPodPyTorchJob", ("spec", "replicaSpecs", EACH, "template"), form=PodsForm.TEMPLATE
-    ),
-    "trainer.kubeflow.org/TrainingRuntime": Kind(
-        name="TrainingRuntime", places=_RUNTIME, makes_pods=False
-    ),
-    "trainer.kubeflow.org/ClusterTrainingRuntime": Kind(
-        name="ClusterTrainingRuntime", places=_RUNTIME, makes_pods=False
-    ),
-}
-"""By group and kind, for every version."""
 RAY_CLUSTERS: Mapping[str, tuple[str, ...]] = {
     "RayCluster": ("spec",),
     "RayJob": ("spec", "rayClusterSpec"),
     "RayService": ("spec", "rayClusterConfig"),
 }
 """The path of the Ray cluster of a kind."""
+
+
+def _with_sidecars(value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """The head of a Ray cluster, with the sidecars that KubeRay adds."""
+    more: list[Mapping[str, Any]] = []
+    ray = mapping(value, *RAY_CLUSTERS[text(value, "kind")])
+    if ray.get("enableInTreeAutoscaling") is True:
+        own = mapping(ray, "autoscalerOptions").get("resources")
+        same = {"cpu": "500m", "memory": "512Mi"}
+        resources = own or {"requests": same, "limits": same}
+        more.append({"name": "autoscaler", "resources": resources})
+    if text(value, "spec", "submissionMode") == "SidecarMode":
+        more.append(_submitter())
+    if not more or not results:
+        return results
+    spec = mapping(results, "spec")
+    return {**results, "spec": {**spec, "containers": [*items(spec, "containers"), *more]}}
+
+
+_ADAPTERS = {"submitter": _submits, "sidecars": _with_sidecars}
+_POD_COUNTS: Mapping[str, Callable[[Trail], int]] = {
+    "one": _one,
+    "replicas": _replicas,
+    "job": _of_job,
+    "jobs": _of_jobs,
+    "hosts": _of_hosts,
+    "leaders": _leaders,
+    "workers": _workers,
+    "nodes": _trainer_nodes,
+}
+KINDS: Mapping[str, Kind] = dict(read_keyed("kinds", Kind))
+"""By group and kind, for every version. A kind that makes no pods has a template from which other kinds create
+them, or a controller that creates them in ways that gpuyard does not count."""
 UNREAD: Mapping[str, str] = {
     "sparkoperator.k8s.io/SparkApplication": (
         "Kueue queues it only if its integration is enabled, which it is not here; explain a pod "

@@ -429,7 +429,7 @@ def _lost_below(
         or is_default(path, suggestion, value)
     ):
         return Severity.INFO
-    sure = suggestion and FIELDS[path][suggestion] is not OF_A_RELEASE
+    sure = suggestion and FIELDS[path][suggestion] != OF_A_RELEASE
     return (
         None if sure and (is_off(value) or _is_slip(name, suggestion or "")) else Severity.WARNING
     )

@@ -12,7 +12,7 @@ from gpuyard_core.catalogue.cves import (
     known_vulnerabilities,
     minimum_fixed_version,
 )
-from gpuyard_core.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS
+from gpuyard_core.catalogue.software.pins import GPU_OPERATOR, PINS
 from gpuyard_core.catalogue.software.support import OperatorStatus, operator_status
 from gpuyard_core.catalogue.software.versions import is_version, parse_version
 from gpuyard_core.findings import Path, Severity
@@ -348,11 +348,7 @@ _EXPORTER = "dcgm-exporter"
 _NEWEST: Mapping[str, str] = {
     "gpu-operator": GPU_OPERATOR.version,
     # for DCGM and the exporter, whose version the chart contains
-    **{
-        each.name: each.version.partition("-")[2]
-        for each in OPERATOR_PARTS
-        if each.name == _EXPORTER
-    },
+    _EXPORTER: PINS[_EXPORTER].version.partition("-")[2],
 }
 """Charts whose release lines end when the next begins, by their newest version."""
 _WITHIN = re.compile(r"[~^=v]*\s*v?(\d{1,9})(?:\.[\dxX*]+){0,2}")

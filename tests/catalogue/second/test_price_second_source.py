@@ -13,13 +13,11 @@ import pytest
 import facts
 from gpuyard_core.catalogue.commitments import (
     COMMITTED_USE,
-    EC2_RESERVED_LIST,
-    GCE_COMMITTED_LIST,
     RESERVED_INSTANCE,
     commitments_of,
 )
 from gpuyard_core.catalogue.machines import MACHINES
-from gpuyard_core.catalogue.sources import EC2_OFFERS, GCE_OFFERS
+from gpuyard_core.catalogue.sources import find_source
 from kit.every import every
 
 TABLE = Path(__file__).with_name("price_second_source.csv")
@@ -30,17 +28,17 @@ ROWS = [
 
 
 COPIED = {
-    "reserved_1y": EC2_RESERVED_LIST,
-    "cud_1y": GCE_COMMITTED_LIST,
-    "cud_3y": GCE_COMMITTED_LIST,
+    "reserved_1y": find_source("commitments.ec2-reserved-list"),
+    "cud_1y": find_source("commitments.gce-committed-list"),
+    "cud_3y": find_source("commitments.gce-committed-list"),
 }
 """Columns of the very lists that our rows come from."""
 
 
 def test_a_copy_is_not_called_a_second_source():
     assert {source.second for source in COPIED.values()} == {""}
-    assert EC2_OFFERS.second
-    assert "Cyclenerd" in GCE_OFFERS.second
+    assert find_source("ec2-offers").second
+    assert "Cyclenerd" in find_source("gce-offers").second
 
 
 def price(found):

@@ -13,7 +13,7 @@ from gpuyard_core.catalogue.software.images import (
     find_image,
     images_of,
 )
-from gpuyard_core.catalogue.software.pins import DRIVER
+from gpuyard_core.catalogue.software.pins import PINS
 from gpuyard_core.catalogue.software.versions import parse_version
 from kit.levels import upstream
 
@@ -108,7 +108,7 @@ def test_every_setting_is_one_of_the_operators_chart(image):
 def test_every_part_is_a_switch_of_the_operators_chart():
     chart = yaml.safe_load(upstream("values", "gpu-operator.yaml").read_text(encoding="utf-8"))
     assert all(chart[part.value]["enabled"] is True for part in SoftwarePart)
-    assert chart["driver"]["version"] == DRIVER.version
+    assert chart["driver"]["version"] == PINS["driver"].version
     assert set(DEPLOY_LABEL) == set(SoftwarePart)
     assert len(set(DEPLOY_LABEL.values())) == len(SoftwarePart)
 

@@ -72,8 +72,8 @@ def test_the_fields_of_what_is_closed_are_those_of_the_chart_and_the_policy(char
 def test_what_is_called_a_default_is_the_chart_s(chart, path):
     given = below(chart, path)
     known = {name: default for name, default in FIELDS[path].items() if default is not None}
-    assert {name: default for name, default in known.items() if default is not OF_A_RELEASE} == {
-        name: given[name] for name, default in known.items() if default is not OF_A_RELEASE
+    assert {name: default for name, default in known.items() if default != OF_A_RELEASE} == {
+        name: given[name] for name, default in known.items() if default != OF_A_RELEASE
     }
 
 

@@ -5,17 +5,24 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from gpuyard_core.catalogue.software import support as dates
 from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard_core.catalogue.software.support import (
-    RELEASED,
     WINDOWS,
     OperatorStatus,
     driver_end,
     operator_status,
     support_status,
 )
+from gpuyard_core.catalogue.sources import find_source
 
+RELEASED = {
+    "1.33": date(2025, 4, 23),
+    "1.34": date(2025, 8, 27),
+    "1.35": date(2025, 12, 17),
+    "1.36": date(2026, 4, 22),
+    "1.37": date(2026, 8, 26),
+}
+"""Release dates of minors by the Kubernetes project (kubernetes.io; 1.33 and 1.34 also in the EKS calendar)."""
 ROWS = [
     pytest.param(cloud, window, id=f"{cloud}-{minor}")
     for cloud, windows in WINDOWS.items()
@@ -101,7 +108,8 @@ def test_the_state_of_an_operator_line(version, status):
 
 
 def test_every_source_says_where_and_when():
-    for source in (dates.KUBERNETES_PAGES, dates.EKS_GUIDE, dates.OPERATOR_PAGE):
+    for id_ in ("kubernetes-pages", "eks-guide", "operator-page"):
+        source = find_source(f"support.{id_}")
         assert source.verified
         assert source.title
 

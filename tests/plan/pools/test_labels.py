@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from gpuyard.plan.pools.own_nodes import GRAMMAR, hardware_labels, is_name
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.read import read_platform
-from gpuyard_core.catalogue.gpus import GPUS, NVLINK_SOURCE
-from gpuyard_core.catalogue.kubernetes.api import LABELS_SOURCE
+from gpuyard_core.catalogue.gpus import GPUS
 from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.sources import find_source
 from kit.every import every
 from kit.fixes import applied
 from kit.stacks import findings, only, parts, platform, pool
@@ -25,8 +25,9 @@ def labelled(key, value="x"):
 
 
 def test_where_the_forms_are_from_is_said():
-    assert LABELS_SOURCE.verified
-    assert "Labels" in LABELS_SOURCE.title
+    source = find_source("api.labels")
+    assert source.verified
+    assert "Labels" in source.title
     assert GRAMMAR == NAME
 
 
@@ -147,6 +148,6 @@ def test_a_pool_of_several_machines_carries_the_labels_that_hold_for_all_of_them
 
 
 def test_every_gpu_with_nvlink_has_a_generation():
-    assert NVLINK_SOURCE.title
+    assert find_source("gpus.nvlink").title
     for gpu in GPUS.values():
         assert (gpu.nvlink_generation is None) is (gpu.nvlink_gbps == 0)

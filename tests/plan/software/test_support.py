@@ -13,6 +13,7 @@ from gpuyard_core.catalogue.cves import FixedVersion
 from gpuyard_core.catalogue.software import support as dates
 from gpuyard_core.catalogue.software.pins import GPU_OPERATOR, PINS, Pin
 from gpuyard_core.catalogue.software.support import WINDOWS, Window
+from gpuyard_core.catalogue.sources import find_source
 from gpuyard_core.errors import PlanRejected
 from gpuyard_core.findings import Severity
 from kit.every import every
@@ -239,7 +240,11 @@ def test_an_unknown_window_is_noted_and_nothing_is_made_up(day):
 
 def test_an_unknown_window_is_no_better_than_a_warning(monkeypatch):
     soon = Window(
-        "1.35", date(2026, 12, 1), None, has_extended=False, source=dates.KUBERNETES_PAGES
+        "1.35",
+        date(2026, 12, 1),
+        None,
+        has_extended=False,
+        source=find_source("support.kubernetes-pages"),
     )
     monkeypatch.setattr(dates, "WINDOWS", {"none": {"1.35": soon}})
     (found,) = check_kubernetes(Draft(spec_of(raw("none", "1.35")), date(2026, 11, 21)))

@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import resolve_values
-from gpuyard_core.catalogue.cluster.eks import ADDONS
+from gpuyard_core.catalogue.cluster.eks import EKS_ADDONS
 from kit.clouds.aws import graph_of
 
 ADDON = "aws:eks/addon:Addon"
@@ -24,7 +24,7 @@ def data(kind):
 
 
 def test_every_cluster_has_all_of_them():
-    assert set(addons()) == {each.name for each in ADDONS}
+    assert set(addons()) == {each.name for each in EKS_ADDONS.values() if not each.dataset}
 
 
 def test_the_network_gives_pods_blocks_of_addresses():
@@ -74,5 +74,5 @@ def test_a_class_of_yours_brings_none():
 
 
 def test_what_nodes_wait_for_is_known_not_to_wait_for_them():
-    early = {each.name for each in ADDONS if not each.needs_nodes}
+    early = {each.name for each in EKS_ADDONS.values() if not each.needs_nodes}
     assert early == {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpuyard.render import observability
 from gpuyard.render.observability.rules import rule_groups
-from gpuyard_core.catalogue.metrics import SOURCES, metric_of_series
+from gpuyard_core.catalogue.metrics import exporters, metric_of_series
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
 
 NAME = re.compile(r"[A-Za-z_][\w:]*")
@@ -23,5 +23,7 @@ def test_each_metric_that_is_read_has_a_verified_source():
         "prometheus_operator_managed_resources",
         "tgi_queue_size",
     } <= used.keys()
-    unseen = {name for name, metric in used.items() if not SOURCES[metric.exporter].verified}
+    unseen = {
+        name for name, metric in used.items() if not exporters()[metric.exporter].source.verified
+    }
     assert unseen == set()

@@ -30,14 +30,11 @@ from gpuyard_core.catalogue.software.images import (
     NodeImage,
     SoftwarePart,
 )
-from gpuyard_core.catalogue.software.pins import DRIVER, OPERATOR_PARTS, Pin
+from gpuyard_core.catalogue.software.pins import PINS, Pin
 from gpuyard_core.catalogue.software.versions import is_version, parse_version
 from gpuyard_core.findings import Diagnostic, Fix, error, format_list, warning
 
-DRIVERS = (
-    DRIVER.version,
-    *(p.version for p in OPERATOR_PARTS if p.bulletin_component == "driver" and p is not DRIVER),
-)
+DRIVERS = tuple(pin.version for pin in PINS.values() if pin.bulletin_component == "driver")
 """Drivers that the operator can install, the default first."""
 
 

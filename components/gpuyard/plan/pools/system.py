@@ -14,7 +14,7 @@ from gpuyard.plan.pools.machines import (
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import HostShape
 from gpuyard_core.catalogue.machines import Capacity, Machine, find_machine
-from gpuyard_core.catalogue.sources import EC2_OFFERS, Source
+from gpuyard_core.catalogue.sources import Source, find_source
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard_core.models.values import Range
 
@@ -101,17 +101,13 @@ def _of_shape(draft: Draft, shape: HostShape) -> tuple[Draft, list[Diagnostic]]:
 
 def _unpriced(spec: PlatformSpec, name: str, vcpus: int, memory_gib: int) -> Machine:
     """A machine known only from the stack file; its price is in `prices`, or unknown."""
+    day = find_source("ec2-offers").checked_on
     return Machine(
         name=name,
         cloud=spec.cloud.value,
         vcpus=vcpus,
         memory_gib=memory_gib,
-        source=Source(
-            "the stack file",
-            EC2_OFFERS.checked_on,
-            verified=False,
-            as_of=EC2_OFFERS.checked_on,
-        ),
+        source=Source("the stack file", day, verified=False, as_of=day),
     )
 
 

@@ -7,15 +7,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.place import AwsLocation, tags_of
 from gpuyard.render.aws.roles import addon_role
 from gpuyard.render.cloud.graph import CloudResource, Json
-from gpuyard.spec.sections import DatasetKind
-from gpuyard_core.catalogue.cluster.eks import (
-    ADDONS,
-    EFS_CSI,
-    FSX_CSI,
-    S3_CSI,
-    VPC_CNI,
-    EksAddon,
-)
+from gpuyard_core.catalogue.cluster.eks import EKS_ADDONS, S3_CSI, VPC_CNI, EksAddon
 
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     # Prefix delegation, so that a node has as many pods as the kubelet allows.
@@ -26,17 +18,12 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     # Nodes with GPUs are tainted, and the driver mounts where pods are.
     S3_CSI.name: {"node": {"tolerateAllTaints": True}},
 }
-_FOR_DATASETS = {
-    DatasetKind.EFS: EFS_CSI,
-    DatasetKind.FSX_LUSTRE: FSX_CSI,
-    DatasetKind.BUCKET: S3_CSI,
-}
 
 
 def addons_of(plan: PlatformPlan) -> tuple[EksAddon, ...]:
     """The add-ons of every cluster, and the CSI drivers of the configured storage."""
-    kinds = plan.storage.kinds
-    return (*ADDONS, *(driver for kind, driver in _FOR_DATASETS.items() if kind in kinds))
+    kinds = {"", *plan.storage.kinds}
+    return tuple(addon for addon in EKS_ADDONS.values() if addon.dataset in kinds)
 
 
 def addon_parts(

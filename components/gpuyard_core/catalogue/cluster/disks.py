@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard_core.catalogue.sources import find_source
-
 
 @dataclass(frozen=True, slots=True)
 class DiskBounds:
@@ -15,11 +13,9 @@ class DiskBounds:
     """None if no source has a maximum."""
 
 
-GP3, GKE_BOOT_DISK = DiskBounds(1, 65_536), DiskBounds(10, None)
-BOUNDS_SOURCE = find_source("disks.bounds")
+GP3, GKE_BOOT_DISK = DiskBounds(1, 65_536), DiskBounds(10, None)  # disks.bounds
 IMAGES_NEED: Mapping[str, int] = {"al2023-nvidia": 20}
-"""Snapshot sizes by image; EC2 starts no node with a smaller disk."""
-IMAGES_SOURCE = find_source("disks.images")
+"""Snapshot sizes by image; EC2 starts no node with a smaller disk (disks.images)."""
 
 
 def fitting_sizes(sold: DiskBounds, image: str | None) -> DiskBounds:

@@ -5,22 +5,10 @@ Only the checks of other projects' files use it; plans use `gpuyard_core.catalog
 
 import re
 
+from gpuyard_core.catalogue.lists import find_pairs
 from gpuyard_core.catalogue.machines import MACHINES, find_machine
-from gpuyard_core.catalogue.sources import find_source
 
-SOURCE = find_source("machine-gpus")
-_OLD = {
-    "p2.xlarge": 1,
-    "p2.8xlarge": 8,
-    "p2.16xlarge": 16,
-    "p3.2xlarge": 1,
-    "p3.8xlarge": 4,
-    "p3.16xlarge": 8,
-    "g3s.xlarge": 1,
-    "g3.4xlarge": 1,
-    "g3.8xlarge": 2,
-    "g3.16xlarge": 4,
-}
+_OLD = {name: int(gpus) for name, gpus in find_pairs("old-gpu-machines").items()}
 """GPUs of EC2 types in families that are, or soon will be, closed to new accounts."""
 OLD_FAMILIES = frozenset(name.partition(".")[0] for name in _OLD)
 _AZURE = re.compile(r"^Standard_N([CDV])(\d+)[a-z]*_(\w+)$", re.IGNORECASE)
@@ -29,7 +17,7 @@ _CORES_A_GPU = {
     "D": {"v4": 12, "a100_v4": 12, "h100_v5": 12, "h200_v5": 12},
     "V": {"v3": 12, "a10_v5": 36},
 }
-"""By letter and generation of Azure's sizes; a size with fewer cores has one GPU or a part of one."""
+"""By letter and generation of Azure's sizes (machine-gpus); a size with fewer cores has one GPU or a part of one."""
 _ORACLE = re.compile(r"^(?:VM|BM)\.GPU[\w.-]*\.(\d+)$")
 
 

@@ -7,7 +7,7 @@ override it, and the job would be slower without a message.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpuyard_core.catalogue.sources import Source, find_source
+from gpuyard_core.catalogue.sources import Source
 from gpuyard_core.catalogue.tables import read_yaml
 
 
@@ -32,5 +32,4 @@ missing; without, NCCL would silently use sockets."""
 ADAPTERS = "NCCL_IB_HCA"
 """The adapters that NCCL may use; after `=`, names are exact instead of prefixes."""
 EFA_POD_HUGE_PAGES = 5120
-"""Huge pages of a pod with EFA, in MiB."""
-EFA_POD_SOURCE = find_source("nccl.efa-pod")
+"""Huge pages of a pod with EFA, in MiB (nccl.efa-pod)."""

@@ -36,9 +36,7 @@ SHARED_RANGE = "100.64.0.0/10"
 """RFC 6598: for networks if private ranges are used up."""
 
 PREFIX_ADDRESSES = 16
-PREFIXES_OF_A_NODE = 2
-PREFIX_DELEGATION = find_source("networks.prefix-delegation")
-"""So a node with one pod uses at least two blocks, in addition to its own addresses."""
+PREFIXES_OF_A_NODE = 2  # networks.prefix-delegation
 EC2_TAKEN = 5
 GCE_TAKEN = 4
 GKE_NODE_PODS = 256

@@ -4,12 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard_core.catalogue.sources import find_source
-
-EC2_QUOTA_SOURCE = find_source("quotas.ec2-quota")
-EC2_STANDARD_SOURCE = find_source("quotas.ec2-standard")
-GCE_QUOTA_SOURCE = find_source("quotas.gce-quota")
-
 
 @dataclass(frozen=True, slots=True)
 class Ec2Quota:
@@ -27,7 +21,7 @@ EC2_QUOTAS = (
     Ec2Quota(r"p\d", "L-417A185B", (_P_SPOT,)),
     Ec2Quota(r"(g|gr|vt)\d", "L-DB2E81BA", ("L-3819A6DF",)),
     Ec2Quota(r"[acdhimrtz]\d|(im|is)\d", "L-1216C47A", ("L-34B43A08",)),
-)
+)  # quotas.ec2-quota  # quotas.ec2-standard
 
 
 def ec2_quota(machine: str) -> Ec2Quota | None:
@@ -36,17 +30,17 @@ def ec2_quota(machine: str) -> Ec2Quota | None:
 
 
 EC2_NETWORKS, EC2_ADDRESSES = "L-F678F1CE", "L-0263D0A3"
-"""The quotas of VPCs (service vpc) and of elastic IP addresses (service ec2); the default of each is five."""
-EC2_NETWORKS_SOURCE = find_source("quotas.ec2-networks")
+"""The quotas of VPCs (service vpc) and of elastic IP addresses (service ec2); the default of each is five
+(quotas.ec2-networks)."""
 
 GCE_ALL_GPUS = "GPUS_ALL_REGIONS"
-"""The project quota of all GPUs of all models and regions, in addition to the others; the default is 0."""
+"""The project quota of all GPUs of all models and regions, in addition to the others; the default is 0
+(quotas.gce-quota)."""
 GCE_MADE: Mapping[str, str] = {
     "gcp:compute/network:Network": "NETWORKS",
     "gcp:compute/subnetwork:Subnetwork": "SUBNETWORKS",
     "gcp:compute/firewall:Firewall": "FIREWALLS",
     "gcp:compute/router:Router": "ROUTERS",
 }
-"""Project quotas by created resource."""
-GCE_PROJECT_SOURCE = find_source("quotas.gce-project")
+"""Project quotas by created resource (quotas.gce-project)."""
 PREEMPTIBLE = "PREEMPTIBLE_"

@@ -1,10 +1,9 @@
 """File systems of the clouds: sizes, tiers and throughputs on sale; and valid bucket names."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard_core.catalogue.purchasing import IdFormat
+from gpuyard_core.catalogue.purchasing import ID_FORMATS
 from gpuyard_core.catalogue.sources import Source, find_source
 
 _LUSTRE = find_source("stores.lustre")
@@ -110,24 +109,5 @@ def lustre_price(tier: str, throughput: int | None, region: str | None) -> Store
 FSX_THROUGHPUTS = (125, 250, 500, 1000)
 """Throughputs of the persistent tier."""
 
-S3_BUCKETS = IdFormat(
-    re.compile(
-        r"(?!xn--|sthree-|amzn-s3-demo-)(?!.*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$)(?!.*\.\.)"
-        r"(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"
-    ),
-    "our-checkpoints",
-    find_source("stores.s3-bucket"),
-)
-EFS_FILE_SYSTEMS = IdFormat(
-    re.compile(r"fs-[0-9a-f]{8,40}(::fsap-[0-9a-f]{8,40})?"),
-    "fs-0123456789abcdef0",
-    find_source("stores.file-system-id"),
-)
-GCS_BUCKETS = IdFormat(
-    re.compile(
-        r"(?!goog)(?!.*google)(?!.*\.\.)(?!\d+\.\d+\.\d+\.\d+$)"
-        r"(?=[^.]{1,63}(\.[^.]{1,63})*$)[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]"
-    ),
-    "our-checkpoints",
-    find_source("stores.gcs-bucket"),
-)
+S3_BUCKETS, GCS_BUCKETS = ID_FORMATS["aws.bucket"], ID_FORMATS["gcp.bucket"]
+EFS_FILE_SYSTEMS = ID_FORMATS["aws.file-system"]

@@ -2,28 +2,15 @@
 
 from collections.abc import Mapping
 
+from gpuyard_core.catalogue.lists import find_list
 from gpuyard_core.catalogue.machines import Machine
 from gpuyard_core.catalogue.software.images import ComponentOwner
-from gpuyard_core.catalogue.sources import find_source
 
 # ── disks ─────────────────────────────────────────────────────────────────────────────────────────
-HYPERDISK_ONLY = (
-    "a3-ultragpu-",
-    "a4-",
-    "a4x-",
-    "g4-",
-    "c4-",
-    "c4a-",
-    "c4d-",
-    "n4-",
-    "n4a-",
-    "n4d-",
-)
+HYPERDISK_ONLY = find_list("hyperdisk-only")
 """Prefixes of machines without Persistent Disk."""
-HYPERDISK_SOURCE = find_source("nodes.hyperdisk")
 LOCAL_SSD_GB = 375
-"""Size of one local SSD, as GKE counts them."""
-LOCAL_SSD_SOURCE = find_source("nodes.local-ssd")
+"""Size of one local SSD, as GKE counts them (nodes.local-ssd)."""
 _SSD_UNCOUNTED = ("a4x-",)
 """Prefixes of machines with local disks of another size; GKE sets their number (gke-a4x.yaml has none)."""
 
@@ -42,32 +29,28 @@ def local_ssds(machine: Machine) -> int | None:
 
 # ── how nodes boot ────────────────────────────────────────────────────────────────────────────────
 METAL_SUFFIX = "-metal"
-METAL_SOURCE = find_source("nodes.metal")
 METAL_HUGE_PAGES = 4096
-"""Huge pages of 2 MiB on a bare metal machine."""
+"""Huge pages of 2 MiB on a bare metal machine (nodes.metal)."""
 METAL_LABELS: Mapping[str, str] = {"cloud.google.com/gke-dpv2-unified-cni": "cni-migration"}
 DRANET_LABELS: Mapping[str, str] = {"cloud.google.com/gke-networking-dra-driver": "true"}
 """Labels of nodes whose network cards pods claim."""
 QUEUED_LABELS: Mapping[str, str] = {"cloud.google.com/gke-queued": "true"}
-"""Labels of nodes with queued provisioning: GKE adds a taint with the same key, but no label."""
-LABELS_SOURCE = find_source("nodes.labels")
+"""Labels of nodes with queued provisioning: GKE adds a taint with the same key, but no label (nodes.labels)."""
 
 DRIVER_BY: Mapping[str, str] = {ComponentOwner.GKE.value: "DEFAULT"}
 NO_DRIVER = "INSTALLATION_DISABLED"
-"""The GKE setting with which GKE does not install the driver."""
+"""The GKE setting with which GKE does not install the driver (nodes.driver)."""
 UNSIGNED_DRIVER = frozenset({ComponentOwner.OPERATOR.value})
 """What installs kernel modules that secure boot rejects."""
-DRIVER_SOURCE = find_source("nodes.driver")
 
 DRIVER_INSTALLER = "nvidia-driver-installer"
 """Google's name of the DaemonSet that installs its driver if GKE does not."""
 INSTALLER_IMAGE = "cos-nvidia-installer:fixed"
-"""An image on the disk of Container-Optimized OS; no registry has it."""
+"""An image on the disk of Container-Optimized OS; no registry has it (nodes.installer)."""
 INSTALLER_PAUSE = (
     "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 )
 """The container that keeps running once the driver is installed."""
-INSTALLER_SOURCE = find_source("nodes.installer")
 DISTRIBUTION_LABEL = "cloud.google.com/gke-os-distribution"
 """GKE's label of every node: cos or ubuntu."""
 _LATEST_DRIVER = ("a4x-",)
@@ -85,9 +68,8 @@ def is_metal(machine: str) -> bool:
 
 
 ARM_FAMILIES = ("c4a-", "n4a-", "t2a-")
-"""Prefixes of Arm machines without GPUs: GKE taints their nodes unless the node pool disables it."""
+"""Prefixes of Arm machines without GPUs: GKE taints their nodes unless the node pool disables it (nodes.arm-taint)."""
 ARM_UNTAINTED_SINCE = "1.35"
-ARM_TAINT_SOURCE = find_source("nodes.arm-taint")
 
 
 def is_arm_host(machine: str) -> bool:
@@ -97,15 +79,14 @@ def is_arm_host(machine: str) -> bool:
 
 # ── identity of nodes ─────────────────────────────────────────────────────────────────────────────
 NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
-NODE_ROLES_SOURCE = find_source("nodes.node-roles")
 NODE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-"""Roles limit what a node may do; access scopes are the legacy method, and would only limit it further."""
+"""Roles limit what a node may do; access scopes are the legacy method, and would only limit it further
+(nodes.node-roles)."""
 
 # ── keys ──────────────────────────────────────────────────────────────────────────────────────────
 KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 KEY_USERS = ("container-engine-robot", "compute-system")
-"""Service agents of a project: GKE encrypts the content of etcd, Compute Engine the disks."""
-KEY_SOURCE = find_source("nodes.key")
+"""Service agents of a project: GKE encrypts the content of etcd, Compute Engine the disks (nodes.key)."""
 GPU_MODEL_LABEL = "cloud.google.com/gke-accelerator"
 """GKE's label of nodes with GPUs: its name of the GPU model."""
 GPU_DRIVER_LABEL = "cloud.google.com/gke-gpu-driver-version"

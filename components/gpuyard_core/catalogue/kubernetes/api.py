@@ -2,21 +2,16 @@
 
 import re
 
-from gpuyard_core.catalogue.sources import find_source
-
-LABELS_SOURCE = find_source("api.labels")
 LONGEST_LABEL = 63
-"""Maximum characters of a label value, and of the name in its key."""
+"""Maximum characters of a label value, and of the name in its key (api.labels)."""
 LONGEST_LABEL_PREFIX = 253
 LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 LABEL_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 NAMESPACES = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
-"""Namespaces that every cluster has."""
-NAMESPACES_SOURCE = find_source("api.namespaces")
+"""Namespaces that every cluster has (api.namespaces)."""
 MUTATES_SINCE = 36
 """The Kubernetes 1 minor from which every API server has MutatingAdmissionPolicy; in 1.34 and 1.35 it is a
-beta feature that is off by default."""
-MUTATES_SOURCE = find_source("api.mutates")
+beta feature that is off by default (api.mutates)."""
 
 
 def changes_jobs(kubernetes: str) -> bool:

@@ -5,10 +5,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from gpuyard_core.catalogue.sources import find_source
-
-DCGM_FIELDS = find_source("dcgm-fields")
-_TABLE = Path(__file__).parent.parent / "tables" / "dcgm_fields.json"
+_TABLE = Path(__file__).parent.parent / "tables" / "dcgm_fields.json"  # dcgm-fields
 _FIELD = re.compile(r"DCGM_FI_(DEV|PROF)_([A-Z0-9_]+)")
 _NUMBER = re.compile(r"\d+")
 

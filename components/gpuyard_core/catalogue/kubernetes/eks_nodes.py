@@ -4,24 +4,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gpuyard_core.catalogue.lists import find_pairs
 from gpuyard_core.catalogue.sources import find_source
 
 RELEASES_SOURCE = find_source("eks-nodes.releases")
-AL2023_RELEASES: Mapping[str, str] = {
-    "1.30": "1.30.14-20260714",
-    "1.31": "1.31.14-20260714",
-    "1.32": "1.32.13-20260714",
-    "1.33": "1.33.13-20260930",
-    "1.34": "1.34.11-20260930",
-    "1.35": "1.35.8-20260930",
-    "1.36": "1.36.4-20260930",
-}
+AL2023_RELEASES: Mapping[str, str] = find_pairs("node-images")
 """Releases by Kubernetes minor. Without a pinned release, a new image could change the driver at any time."""
 
 CUSTOM = "CUSTOM"
 """The image type of a node group whose launch template has the image."""
 
-DISKS_SOURCE = find_source("eks-nodes.disks")
 SYSTEM_DISKS: Mapping[str, str] = {"BOTTLEROCKET": "/dev/xvda"}
 """Disks with only the system, which need no size, by prefix of the image type."""
 DATA_DISKS: Mapping[str, str] = {
@@ -29,19 +21,16 @@ DATA_DISKS: Mapping[str, str] = {
     "BOTTLEROCKET": "/dev/xvdb",
     CUSTOM: "/dev/sda1",
 }
-"""Disks with images and files of pods, by prefix of the image type."""
+"""Disks with images and files of pods, by prefix of the image type (eks-nodes.disks)."""
 
-EVICTION_SOURCE = find_source("eks-nodes.eviction")
 DISK_EVICTION: Mapping[str, str] = {"nodefs.available": "10%", "nodefs.inodesFree": "5%"}
-"""Free disk thresholds below which the kubelet evicts pods."""
+"""Free disk thresholds below which the kubelet evicts pods (eks-nodes.eviction)."""
 DISK_RESERVED = "1Gi"
 
-UBUNTU_SOURCE = find_source("eks-nodes.ubuntu")
-UBUNTU_PARAMETER = (
+UBUNTU_PARAMETER = (  # eks-nodes.ubuntu
     "/aws/service/canonical/ubuntu/eks/24.04/{minor}/stable/current/{arch}/hvm/ebs-gp3/ami-id"
 )
 
-REPAIR_SOURCE = find_source("eks-nodes.repair")
 GPU_CONDITION = "AcceleratedHardwareReady"
 
 
@@ -62,10 +51,9 @@ GPU_REPAIRS = (
     Repair("NvidiaDoubleBitError", "Reboot", 10),
     Repair("FabricManagerNotRunning", "Reboot", 10),
 )
-"""A GPU that has fallen off the bus needs another machine; memory rows are remapped at boot."""
+"""A GPU that has fallen off the bus needs another machine; memory rows are remapped at boot (eks-nodes.repair)."""
 
-GRAVITON_SOURCE = find_source("eks-nodes.graviton")
-_GRAVITON = re.compile(r"[a-z]+\d+[a-z]*g[a-z-]*\d*\..+")
+_GRAVITON = re.compile(r"[a-z]+\d+[a-z]*g[a-z-]*\d*\..+")  # eks-nodes.graviton
 
 
 def arch_of(machine: str) -> str:
@@ -73,9 +61,8 @@ def arch_of(machine: str) -> str:
     return "arm64" if _GRAVITON.fullmatch(machine) else "amd64"
 
 
-UPDATE_SOURCE = find_source("eks-nodes.update")
 DRAIN_MINUTES = 15
-"""How long a node of a node group waits for its pods; not configurable."""
+"""How long a node of a node group waits for its pods; not configurable (eks-nodes.update)."""
 MOST_UNAVAILABLE = 100
 GROUP_OF_NODE = "eks.amazonaws.com/nodegroup"
 """The label with the node group of a node."""

@@ -1,10 +1,12 @@
-"""Karpenter on AWS: permissions of its controller, interruption events, and names of its objects."""
+"""Karpenter on AWS: permissions of its controller, interruption events, and names of its objects.
+
+Sources: `karpenter.odcr`.
+"""
 
 from collections.abc import Mapping
 
-from gpuyard_core.catalogue.sources import find_source
+from gpuyard_core.catalogue.lists import find_list
 
-TEMPLATE_SOURCE = find_source("karpenter.template")
 EVENTS: Mapping[str, tuple[str, str]] = {
     "health": ("aws.health", "AWS Health Event"),
     "spot": ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
@@ -12,37 +14,21 @@ EVENTS: Mapping[str, tuple[str, str]] = {
     "state": ("aws.ec2", "EC2 Instance State-change Notification"),
     "reservation": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
 }
-"""Events in the interruption queue: source and type, by gpuyard's name."""
+"""Events in the interruption queue: source and type, by gpuyard's name (karpenter.template)."""
 QUEUE_SECONDS = 300
 """How long an event is kept; a two-minute notice is useless after that."""
 SENDERS = ("events.amazonaws.com", "sqs.amazonaws.com")
-TAKES = ("sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage")
-LOOKS = (
-    "ec2:DescribeCapacityReservations",
-    "ec2:DescribeImages",
-    "ec2:DescribeInstances",
-    "ec2:DescribeInstanceStatus",
-    "ec2:DescribeInstanceTypeOfferings",
-    "ec2:DescribeInstanceTypes",
-    "ec2:DescribeLaunchTemplates",
-    "ec2:DescribePlacementGroups",
-    "ec2:DescribeSecurityGroups",
-    "ec2:DescribeSpotPriceHistory",
-    "ec2:DescribeSubnets",
-)
+TAKES = find_list("karpenter-queue")
+LOOKS = find_list("karpenter-reads")
 """EC2 read actions of the controller, which support no resource-level permissions."""
-STARTS_FROM = ("security-group", "subnet", "capacity-reservation", "placement-group")
+STARTS_FROM = find_list("karpenter-uses")
 """Existing resources that a new instance uses without changing them."""
-MADE = (
-    *("fleet", "instance", "volume", "network-interface", "launch-template"),
-    "spot-instances-request",
-)
+MADE = find_list("karpenter-creates")
 """Resources that the controller creates, each with the cluster's tags from the start."""
 
-NODES_SOURCE = find_source("karpenter.nodes")
 NODE_CLASS_GROUP, POOL_GROUP = "karpenter.k8s.aws", "karpenter.sh"
 POOL_OF_NODE = f"{POOL_GROUP}/nodepool"
-"""The label with the NodePool of a node."""
+"""The label with the NodePool of a node (karpenter.nodes)."""
 CAPACITY_TYPE = f"{POOL_GROUP}/capacity-type"
 HIGHEST_WEIGHT = 100
 """The maximum weight of a NodePool; the highest is tried first."""
@@ -50,13 +36,11 @@ IMAGE_FAMILY = "AL2023"
 """The image family whose release is pinned."""
 DRAIN_MINUTES = 60
 SPOT_GRACE, GRACE = "2m", f"{DRAIN_MINUTES // 60}h"
-"""How long a terminating node waits for its pods: EC2 gives a spot node two minutes, others may write a checkpoint."""
-MOVES_SOURCE = find_source("karpenter.moves")
-ODCR_SOURCE = find_source("karpenter.odcr")
+"""How long a terminating node waits for its pods: EC2 gives a spot node two minutes, others may write a
+checkpoint (karpenter.moves)."""
 EMPTY_ALONE, PACKED, BALANCED = "WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"
 CONSOLIDATION_POLICIES = (EMPTY_ALONE, PACKED, BALANCED)
-"""Values of consolidationPolicy in a v1 NodePool; Balanced since 1.14."""
-CONSOLIDATION_SOURCE = find_source("karpenter.consolidation")
+"""Values of consolidationPolicy in a v1 NodePool; Balanced since 1.14 (karpenter.consolidation)."""
 NOT_MOVED = f"{POOL_GROUP}/do-not-disrupt"
 """Annotation of a pod: with `true` its node is not replaced to save money."""
 EMPTY_FOR = "10m"

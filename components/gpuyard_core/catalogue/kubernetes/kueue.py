@@ -1,6 +1,7 @@
-"""Kueue: the limits of one queue, and how MultiKueue dispatches jobs to worker clusters."""
+"""Kueue: the limits of one queue, and how MultiKueue dispatches jobs to worker clusters.
 
-from gpuyard_core.catalogue.sources import find_source
+Sources: `kueue.transformations`.
+"""
 
 MAX_FLAVORS = 64
 MAX_RESOURCES = 64
@@ -12,15 +13,10 @@ MAX_FLAVORS_IN_ALL = 256
 MAX_RESOURCES_IN_ALL = 256
 """Maximum covered resources in all groups of a queue."""
 MAX_COMBINATIONS = 512
-"""Maximum flavors times covered resources of one resource group."""
-LIMITS_SOURCE = find_source("kueue.limits")
+"""Maximum flavors times covered resources of one resource group (kueue.limits)."""
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 IN_STEPS = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 STEP = 3
-"""Clusters that the incremental dispatcher nominates first, and again every five minutes."""
-MULTIKUEUE_SOURCE = find_source("kueue.multikueue")
-TRANSFORMATIONS_SOURCE = find_source("kueue.transformations")
-"""Why a quota in compute slices does not distinguish profiles."""
+"""Clusters that the incremental dispatcher nominates first, and again every five minutes (kueue.multikueue)."""
 REQUEUE_SECONDS = 1.0
-"""How long Kueue batches changes before it tries inadmissible jobs again."""
-REQUEUE_SOURCE = find_source("kueue.requeue")
+"""How long Kueue batches changes before it tries inadmissible jobs again (kueue.requeue)."""

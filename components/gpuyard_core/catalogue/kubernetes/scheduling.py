@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from gpuyard_core.catalogue.sources import find_source
 from gpuyard_core.names import GPU
 
 DEFAULT_WEIGHTS: Mapping[str, int] = {"cpu": 1, "memory": 1}
@@ -11,5 +10,4 @@ PACKING_WEIGHTS: Mapping[str, int] = {GPU: 10, "cpu": 1, "memory": 1}
 """Resources of MostAllocated in clusters that gpuyard creates on EKS: GPUs decide the packing, the others break ties."""
 MAX_SCORE = 100
 FEWEST_SAMPLED_NODES = 100
-"""From this many nodes on, kube-scheduler examines a part of them for each pod."""
-SCORING_SOURCE = find_source("scheduling.scoring")
+"""From this many nodes on, kube-scheduler examines a part of them for each pod (scheduling.scoring)."""

@@ -1,16 +1,17 @@
-"""AWS actions for each kind of resource, the resources on which they can be allowed, and passed roles."""
+"""AWS actions for each kind of resource, the resources on which they can be allowed, and passed roles.
+
+Sources: `aws-forms.linked`, `aws-forms.amp`, `aws-forms.authorization`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from gpuyard_core.catalogue.lists import find_list
 from gpuyard_core.catalogue.sources import Source, find_source
 from gpuyard_core.catalogue.tables import read_yaml
 
 HANDLERS = find_source("aws-forms.handlers")
-AUTHORIZATION = find_source("aws-forms.authorization")
-LINKED = find_source("aws-forms.linked")
-AMP = find_source("aws-forms.amp")
 MANAGED_POLICY_CHARACTERS = 6144
 """Maximum characters of a managed policy, without white space (IAM user guide, quotas)."""
 
@@ -94,13 +95,5 @@ def aws_actions() -> AwsActions:
     return actions
 
 
-LAUNCHES = (
-    "image",
-    "instance",
-    "network-interface",
-    "security-group",
-    "subnet",
-    "volume",
-    "launch-template",
-)
+LAUNCHES = find_list("launched-resources")
 """Resources of `ec2:RunInstances`, which EKS checks with the caller's permissions for launch templates."""

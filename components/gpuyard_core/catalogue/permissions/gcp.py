@@ -1,4 +1,7 @@
-"""Google Cloud permissions of each kind of resource by operation, and the API that must be enabled."""
+"""Google Cloud permissions of each kind of resource by operation, and the API that must be enabled.
+
+Sources: `gcp.conditions`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +11,6 @@ from gpuyard_core.catalogue.sources import Source, find_source
 from gpuyard_core.catalogue.tables import read_rows
 
 METHODS = find_source("gcp.methods")
-CONDITIONS = find_source("gcp.conditions")
 IN_CLUSTER = "roles/container.admin"
 """The role that GKE requires to create namespaces, roles and admission policies in a cluster."""
 

@@ -7,10 +7,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source, find_source, source_ids
 
 LIMITS: Mapping[str, int] = {"prices": 90, "bulletins": 45, "pins": 90, "support windows": 180}
 """Age limits in days, by kind of facts."""
+_SOURCES: Mapping[str, tuple[str, ...]] = {
+    "prices": (
+        "commitments.",
+        "fees.",
+        "regions.",
+        "ec2-offers",
+        "ec2-spot",
+        "gce-offers",
+        "gce-lists",
+    ),
+    "bulletins": ("cves.advisories",),
+    "pins": ("pins.", "eks-nodes.releases"),
+    "support windows": ("support.",),
+}
+"""The sources of each kind, by the beginning of their id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +34,7 @@ class OldestFact:
 
     kind: str
     row: str
-    """The constant or pin with the source."""
+    """The name of its source."""
     as_of: date
     days: int
 
@@ -34,32 +49,20 @@ class OldestFact:
         return self.days > self.limit
 
 
-def sources_of(*modules: object) -> dict[str, Source]:
-    """The sources that are constants of these modules, by `module.CONSTANT`."""
-    return {
-        f"{getattr(module, '__name__', '').rpartition('.')[2]}.{name}": value
-        for module in modules
-        for name, value in vars(module).items()
-        if isinstance(value, Source)
-    }
-
-
 def dated_sources_by_kind() -> Mapping[str, Mapping[str, Source]]:
-    """Rows whose age counts, by kind and name."""
-    from gpuyard_core.catalogue import commitments, cves, fees, regions, sources
-    from gpuyard_core.catalogue.kubernetes import eks_nodes
-    from gpuyard_core.catalogue.software import support
-    from gpuyard_core.catalogue.software.pins import PINS
-
-    listed = ("EC2_OFFERS", "EC2_SPOT", "GCE_OFFERS", "GCE_LISTS")
+    """Sources whose age counts, by kind and name."""
     return {
-        "prices": sources_of(commitments, fees, regions)
-        | {f"sources.{name}": getattr(sources, name) for name in listed},
-        "bulletins": {"cves.ADVISORIES": cves.ADVISORIES},
-        "pins": {f"pins.{name}": pin.source for name, pin in PINS.items()}
-        | {"eks_nodes.RELEASES_SOURCE": eks_nodes.RELEASES_SOURCE},
-        "support windows": sources_of(support),
+        kind: {_name(each): find_source(each) for each in source_ids() if each.startswith(ids)}
+        for kind, ids in _SOURCES.items()
     }
+
+
+def _name(source: str) -> str:
+    """`regions.EC2_REGION_LIST`, `sources.EC2_SPOT`, `pins.kueue`."""
+    table, _, name = source.rpartition(".")
+    if table == "pins":
+        return source
+    return f"{(table or 'sources').replace('-', '_')}.{name.upper().replace('-', '_')}"
 
 
 def ages(today: date) -> list[OldestFact]:

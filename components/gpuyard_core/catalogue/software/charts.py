@@ -18,19 +18,19 @@ class Chart:
     title: str
     """The name of its component, as reports show it."""
     pin: str
-    registry: str
-    """The host that serves the chart and its image."""
     path: str
-    """The chart's path there, as an OCI artifact."""
-    image: str
-    """The path of the image that it runs; empty if it runs none."""
-    tag: str
-    """The project's tag format of that image; {} is the version."""
+    """The chart's path in its registry, as an OCI artifact."""
     source: Source
+    image: str = ""
+    """The path of the image that it runs; empty if it runs none."""
+    tag: str = ""
+    """The project's tag format of that image; {} is the version."""
     image_pin: str = ""
     """The pin of that image, if it is not the chart's."""
     repository: str = ""
     """The Helm repository of a chart that its project does not publish in a registry."""
+    registry: str = ""
+    """The host that serves the chart and its image; empty if only a Helm repository has it."""
     version: str = "{}"
     """The project's version format of the chart; {} is the version of the pin."""
 

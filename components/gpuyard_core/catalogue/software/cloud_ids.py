@@ -15,11 +15,6 @@ SOURCES = (
     find_source("cloud-ids.commands"),
 )
 
-IMPORTED = find_source("cloud-ids.imported")
-"""The id formats of `pulumi import` (`IDENTITIES`)."""
-LOOKED_UP = find_source("cloud-ids.looked-up")
-"""The commands that list existing resources of an account (`gpuyard.adopting.resource_search`)."""
-
 
 @dataclass(frozen=True, slots=True)
 class IdForm:
@@ -37,7 +32,7 @@ _ROWS = tuple(read_rows("cloud_ids", IdForm))
 
 IDENTITIES: Mapping[str, IdForm] = {row.kind: row for row in _ROWS if row.id or row.imported}
 """Id formats by kind; for every other kind the cloud assigns the id, and import uses it unchanged. `checksum`
-is the CRC-32 of a route's range."""
+is the CRC-32 of a route's range (cloud-ids.imported)."""
 ADOPTED_ON_CREATE = frozenset(row.kind for row in _ROWS if row.adopted_on_create)
 """Grants and settings: creating an existing one has no effect."""
 
@@ -56,4 +51,6 @@ class Lookup:
     """Values that an item must have, with fields of the resource."""
 
 
-LOOKUPS: Mapping[str, Lookup] = read_yaml("cloud_lookups", Mapping[str, Lookup])
+LOOKUPS: Mapping[str, Lookup] = read_yaml(
+    "cloud_lookups", Mapping[str, Lookup]
+)  # cloud-ids.looked-up

@@ -6,18 +6,11 @@ that one.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 
 from gpuyard_core.catalogue.software.pins import PINS, Pin
 from gpuyard_core.catalogue.software.versions import parse_version
 from gpuyard_core.catalogue.sources import Source, find_source
-
-_CHECKED = date(2026, 11, 21)
-OPERATOR_PAGE = find_source("compatibility.operator-page")
-KUEUE_README = find_source("compatibility.kueue-readme")
-KARPENTER_PAGE = find_source("compatibility.karpenter-page")
-AUTOSCALER_README = find_source("compatibility.autoscaler-readme")
-DRA_PAGE = find_source("compatibility.dra-page")
+from gpuyard_core.catalogue.tables import read_keyed
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +20,8 @@ class Minors:
     first: str | None
     last: str | None
     source: Source
+    since: str = ""
+    """The first version of the component that supports them; empty if it follows from the version."""
 
     def includes(self, minor: str) -> bool:
         """Whether the minor is in the range."""
@@ -49,22 +44,7 @@ def _number(minor: str) -> int:
     return int(minor.partition(".")[2])
 
 
-_Lines = tuple[tuple[str, str | None, str | None], ...]
-"""Rows of a version, and the first and last minor from that version on."""
-_KARPENTER: _Lines = (
-    ("1.2", None, "1.32"),
-    ("1.5", None, "1.33"),
-    ("1.6", None, "1.34"),
-    ("1.9", None, "1.35"),
-    ("1.13", None, "1.36"),
-)
-_LINES: Mapping[str, tuple[_Lines, Source]] = {
-    "gpu-operator": ((("26.3", "1.32", "1.36"), ("26.7", "1.33", "1.37")), OPERATOR_PAGE),
-    "kueue": ((("0", "1.29", None), ("0.20", "1.34", None)), KUEUE_README),
-    "karpenter": (_KARPENTER, KARPENTER_PAGE),
-    "karpenter-aws": (_KARPENTER, KARPENTER_PAGE),
-    "dra-driver": ((("0", "1.34", None),), DRA_PAGE),
-}
+_LINES = tuple(read_keyed("compatibility", Minors))
 
 
 def minors_of(component: str, version: str) -> Minors | None:
@@ -72,31 +52,17 @@ def minors_of(component: str, version: str) -> Minors | None:
     value = parse_version(component, version)
     if component == "cluster-autoscaler":
         minor = ".".join(map(str, (*value.numbers, 0)[:2]))
-        return Minors(minor, minor, AUTOSCALER_README)
-    lines, source = _LINES.get(component, ((), OPERATOR_PAGE))
+        return Minors(minor, minor, find_source("compatibility.autoscaler-readme"))
     known = [
-        (first, last) for since, first, last in lines if parse_version(component, since) <= value
+        minors
+        for name, minors in _LINES
+        if name == component and parse_version(component, minors.since) <= value
     ]
-    return Minors(*known[-1], source) if known else None
-
-
-def _autoscaler(version: str) -> Pin:
-    where = f"kubernetes/autoscaler tag cluster-autoscaler-{version} (2026-07-22)"
-    return Pin(
-        "cluster-autoscaler",
-        version,
-        Source(
-            where,
-            _CHECKED,
-            as_of=_CHECKED,
-        ),
-    )
+    return known[-1] if known else None
 
 
 AUTOSCALERS: Mapping[str, Pin] = {
-    "1.33": _autoscaler("1.33.6"),
-    "1.34": _autoscaler("1.34.5"),
-    "1.35": _autoscaler("1.35.2"),
+    **dict(read_keyed("autoscalers", Pin)),
     "1.36": PINS["cluster-autoscaler"],
 }
 """The newest Cluster Autoscaler of each minor: each version supports one minor."""

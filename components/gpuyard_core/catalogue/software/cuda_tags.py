@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping
 
-from gpuyard_core.catalogue.sources import find_source
-
-CUDA_TAGS = find_source("cuda-tags")
 LAST_OF_TWO_PARTS = (11, 1)
 """The last version with two-part tags; all such tags were removed in 2022 and 2023."""
 OLDEST = (11, 0)
@@ -17,7 +14,7 @@ _PATCHES: Mapping[tuple[int, int], int] = {
     (12, 9): 1,
     (13, 0): 2,
 }
-"""A patch version with images, by version."""
+"""A patch version with images, by version (cuda-tags)."""
 _SYSTEMS: Mapping[int, tuple[str, ...]] = {
     11: ("ubuntu20.04",),
     12: ("ubuntu22.04",),

@@ -4,12 +4,11 @@ import csv
 from collections.abc import Mapping
 from functools import lru_cache
 
-from gpuyard_core.catalogue.sources import find_source
 from gpuyard_core.catalogue.tables import FOLDER
 
-OPERATOR_RELEASES = find_source("operator-releases")
 _LEAST = 3
-"""The minimum number of components with versions of one release; fewer may be a user's own choice."""
+"""The minimum number of components with versions of one release; fewer may be a user's own choice
+(operator-releases)."""
 
 
 @lru_cache(maxsize=1)

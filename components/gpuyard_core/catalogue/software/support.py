@@ -9,14 +9,10 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
+from gpuyard_core.catalogue.lists import find_pairs
 from gpuyard_core.catalogue.software.versions import parse_version
 from gpuyard_core.catalogue.sources import Source, find_source
-
-KUBERNETES_PAGES = find_source("support.kubernetes-pages")
-EKS_GUIDE = find_source("support.eks-guide")
-EKS_SECOND_HAND = find_source("support.eks-second-hand")
-GKE_SECOND_HAND = find_source("support.gke-second-hand")
-OPERATOR_PAGE = find_source("support.operator-page")
+from gpuyard_core.catalogue.tables import read_keyed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,60 +47,15 @@ class SupportStatus:
         return None if end is None else (end - self.today).days
 
 
-def _upstream(minor: str, end: str) -> Window:
-    return Window(minor, date.fromisoformat(end), None, has_extended=False, source=KUBERNETES_PAGES)
-
-
-def _eks(minor: str, end: str, extended: str, source: Source) -> Window:
-    return Window(
-        minor,
-        date.fromisoformat(end),
-        date.fromisoformat(extended),
-        has_extended=True,
-        source=source,
-    )
-
-
-def _gke(minor: str, end: str) -> Window:
-    return Window(minor, date.fromisoformat(end), None, has_extended=True, source=GKE_SECOND_HAND)
-
-
-RELEASED: Mapping[str, date] = {
-    "1.33": date(2025, 4, 23),
-    "1.34": date(2025, 8, 27),
-    "1.35": date(2025, 12, 17),
-    "1.36": date(2026, 4, 22),
-    "1.37": date(2026, 8, 26),
-}
-"""Release dates of minors by the Kubernetes project (kubernetes.io; 1.33 and 1.34 also in the EKS calendar)."""
-
-UPSTREAM: tuple[Window, ...] = (
-    _upstream("1.33", "2026-06-28"),
-    _upstream("1.34", "2026-10-27"),
-    _upstream("1.35", "2027-02-28"),
-    _upstream("1.36", "2027-06-28"),
-    _upstream("1.37", "2027-10-28"),
-)
-EKS: tuple[Window, ...] = (
-    _eks("1.33", "2026-07-29", "2027-07-29", EKS_GUIDE),
-    _eks("1.34", "2026-12-02", "2027-12-02", EKS_GUIDE),
-    _eks("1.35", "2027-03-27", "2028-03-27", EKS_SECOND_HAND),
-    _eks("1.36", "2027-08-02", "2028-08-02", EKS_SECOND_HAND),
-)
-GKE: tuple[Window, ...] = (
-    _gke("1.33", "2026-08-03"),
-    _gke("1.34", "2026-11-30"),
-    _gke("1.35", "2027-04-11"),
-    _gke("1.36", "2027-08-09"),
-)
-"""1.34: the list has 2026-10-01, 12 months after it entered the Regular channel on 2025-09-30 and before the
-Kubernetes project's own end; GKE promises 14 months, so the later date is used. 1.37: no date found, nor for EKS."""
-
+_WINDOWS = tuple(read_keyed("support_windows", Window))
 WINDOWS: Mapping[str, Mapping[str, Window]] = {
-    cloud: {window.minor: window for window in windows}
-    for cloud, windows in (("aws", EKS), ("gcp", GKE), ("none", UPSTREAM))
+    cloud: {window.minor: window for key, window in _WINDOWS if key == cloud}
+    for cloud in ("aws", "gcp", "none")
 }
-"""Windows by cloud and minor. For your own cluster the Kubernetes project's dates apply."""
+"""Windows by cloud and minor. For your own cluster the Kubernetes project's dates apply.
+
+GKE 1.34: the list has 2026-10-01, 12 months after it entered the Regular channel on 2025-09-30 and before the
+Kubernetes project's own end; GKE promises 14 months, so the later date is used. 1.37: no date found, nor for EKS."""
 
 
 def support_status(cloud: str, minor: str, today: date) -> SupportStatus | None:
@@ -113,16 +64,9 @@ def support_status(cloud: str, minor: str, today: date) -> SupportStatus | None:
     return None if window is None else SupportStatus(window, today)
 
 
-DRIVER_ENDS_SOURCE = find_source("support.driver-ends")
+_DRIVER_ENDS_READ = find_source("support.driver-ends").checked_on
 DRIVER_ENDS: Mapping[str, date] = {
-    "535": date(2026, 6, 1),
-    "550": date(2025, 4, 17),
-    "570": date(2026, 1, 27),
-    "575": date(2026, 6, 3),
-    "580": date(2028, 8, 4),
-    "590": date(2026, 12, 22),
-    "595": date(2027, 3, 24),
-    "610": date(2027, 8, 3),
+    branch: date.fromisoformat(end) for branch, end in find_pairs("driver-ends").items()
 }
 """Ends of driver branches; a bulletin may have a fix for a branch a few days before its end."""
 
@@ -130,7 +74,7 @@ DRIVER_ENDS: Mapping[str, date] = {
 def driver_end(branch: str, today: date | None = None) -> date | None:
     """The date on which support of a branch ended, as of a date, by default that of the lookup."""
     end = DRIVER_ENDS.get(branch)
-    return end if end and end <= (today or DRIVER_ENDS_SOURCE.checked_on) else None
+    return end if end and end <= (today or _DRIVER_ENDS_READ) else None
 
 
 class OperatorStatus(StrEnum):
@@ -141,7 +85,7 @@ class OperatorStatus(StrEnum):
     ENDED = "ended"
 
 
-_OPERATOR_LINES: Mapping[tuple[int, int], OperatorStatus] = {
+_OPERATOR_LINES: Mapping[tuple[int, int], OperatorStatus] = {  # support.operator-page
     (26, 7): OperatorStatus.SUPPORTED,
     (26, 3): OperatorStatus.DEPRECATED,
 }

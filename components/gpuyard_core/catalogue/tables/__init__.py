@@ -1,8 +1,8 @@
 """Tables of facts: CSV files of flat rows, YAML files of nested entries, read as dataclasses.
 
 The fields of the dataclass are the schema. An unknown or missing column and a value of another type are errors, with
-file, line and column. In CSV, an empty cell is the default of the field, lists are separated by spaces, and `yes`
-and `no` are booleans.
+file, line and column. In CSV, an empty cell is the default of the field, lists are separated by spaces, pairs
+are `key=value`, and `yes` and `no` are booleans.
 """
 
 import csv
@@ -29,20 +29,30 @@ class TableError(ValueError):
 
 def read_rows(table: str, row: Callable[..., _Row]) -> Iterator[_Row]:
     """The rows of TABLE.csv."""
+    return (each for _, each in _read(table, row, keys=0))
+
+
+def read_keyed(table: str, row: Callable[..., _Row]) -> Iterator[tuple[str, _Row]]:
+    """The rows of TABLE.csv with their first column, which is the key and no field of the row."""
+    return _read(table, row, keys=1)
+
+
+def _read(table: str, row: Callable[..., _Row], keys: int) -> Iterator[tuple[str, _Row]]:
     with (FOLDER / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
-        names = next(reader)
+        names = next(reader)[keys:]
         schema = _schema_of(row)
         _check_names(f"{table}.csv line 1", names, schema)
         columns = [(name, _Cells(name, *schema[name])) for name in names]
         for cells in reader:
             try:
                 values = {
-                    name: known[cell] for (name, known), cell in zip(columns, cells, strict=True)
+                    name: known[cell]
+                    for (name, known), cell in zip(columns, cells[keys:], strict=True)
                 }
             except ValueError as error:
                 raise TableError(f"{table}.csv line {reader.line_num}, {error}") from error
-            yield row(**values)
+            yield cells[0], row(**values)
 
 
 class _Cells(dict[str, Any]):
@@ -111,7 +121,7 @@ def _converter(kind: Any) -> _Convert:  # noqa: PLR0911  one line a type
         return lambda value: origin(map(item, _items(value)))
     if origin is Mapping:
         key, item = map(_converter, inner)
-        return lambda value: {key(k): _within(k, item, v) for k, v in value.items()}
+        return lambda value: {key(k): _within(k, item, v) for k, v in _pairs(value)}
     if origin is re.Pattern:
         return re.compile
     return _record(kind) if is_dataclass(kind) else _scalar(kind)
@@ -143,7 +153,7 @@ def _scalar(kind: Any) -> _Convert:
         return lambda value: value if isinstance(value, date) else date.fromisoformat(value)
     if kind in {int, float, Fraction} or issubclass(kind, Enum):
         return lambda value: kind(str(value))
-    return _one_of((kind,))
+    return _one_of((object if kind is Any else kind,))
 
 
 def _optional(convert: _Convert) -> _Convert:
@@ -161,3 +171,7 @@ def _one_of(kinds: tuple[Any, ...]) -> _Convert:
 
 def _items(value: Any) -> Any:
     return value.split() if isinstance(value, str) else value
+
+
+def _pairs(value: Any) -> Any:
+    return (each.split("=") for each in value.split()) if isinstance(value, str) else value.items()

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard_core.catalogue.cluster.times import GB_PULLED, Seconds, startup_durations
+from gpuyard_core.catalogue.cluster.times import GB_PULLED, Duration, startup_durations
 from gpuyard_core.catalogue.software.images import ComponentOwner
 from testbed.plugins.cloud.inside.node import Node, digest
 
@@ -23,7 +23,7 @@ class Clock:
     """The clock of this machine; a test may use its own."""
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Duration since 1970."""
         return time.time()
 
     def sleep(self, seconds: float) -> None:
@@ -93,6 +93,6 @@ def _driver(node: Node, cloud: str) -> ComponentOwner | None:
     return ComponentOwner.GKE if cloud == "gcp" else ComponentOwner.IMAGE
 
 
-def _within(row: Seconds, name: str) -> float:
+def _within(row: Duration, name: str) -> float:
     place = int(digest(name, row.source.title)[:_DIGITS], 16) / (1 << 4 * _DIGITS)
     return row.least + (row.most - row.least) * place
