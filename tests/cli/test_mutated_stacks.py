@@ -67,7 +67,7 @@ def answer(path: Path) -> int:
     screen = io.StringIO()
     show_judged(judged, Console(screen), Severity.ERROR)
     if judged.plan is not None:
-        show_plan(judged.plan, judged.findings, Console(screen))
+        show_plan(judged.plan, Console(screen))
         show_cost(judged.plan, Console(screen))
     text = screen.getvalue()
     assert all(line.isprintable() for line in text.split("\n"))

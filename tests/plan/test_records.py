@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from gpuyard.cli.views.documents import plan_document
 from gpuyard.plan import records
 from gpuyard_core.displayed import displayed, displayed_figures
 from gpuyard_core.terminal.documents import tree
@@ -59,5 +58,5 @@ def test_a_property_is_shown_only_where_it_is_marked():
 def test_a_question_asked_of_a_plan_adds_nothing_to_its_document():
     plan = plan_of(platform(cloud="simulated"))
     assert plan.simulated
-    assert "simulated" not in plan_document(plan)
+    assert "simulated" not in tree(plan)
     assert not plan_of(platform()).simulated

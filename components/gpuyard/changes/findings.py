@@ -26,9 +26,7 @@ _PAST = {
 def change_findings(plan: PlatformPlan, changes: PlannedChanges) -> list[Diagnostic]:
     """Findings of planned changes: a disruption is an error until the stack file approves it."""
     findings = [_of_loss(plan, loss) for loss in changes.disruptions]
-    findings += [
-        _lowered(plan, missing, remaining) for missing, remaining in changes.reduced_quotas
-    ]
+    findings += [_lowered(plan, *each) for each in changes.reduced_quotas]
     findings += [
         warning(
             "change.unforeseen",
@@ -52,7 +50,10 @@ def _in_turns(plan: PlatformPlan, changes: PlannedChanges) -> Iterator[Diagnosti
     name = next(pool.name for pool in plan.pools if pool.stable_name == first)
     required = plan.validation is not None and plan.validation.required
     awaited = required and name in {pool.name for pool in checked_pools(plan)}
-    condition = f"have driver {driver}" if (driver := _comes(plan, changes, first)) else "exist"
+    condition = "exist"
+    if first in changes.driver_rollouts:
+        (driver,) = (driver_of(plan, each) for each in plan.pools if each.stable_name == first)
+        condition = f"have driver {driver}"
     until = "its validation has passed" if awaited else f"its nodes {condition}"
     names = [pool.name for pool in plan.pools if pool.stable_name in rest]
     yield info(
@@ -69,48 +70,32 @@ def _in_turns(plan: PlatformPlan, changes: PlannedChanges) -> Iterator[Diagnosti
     )
 
 
-def _comes(plan: PlatformPlan, changes: PlannedChanges, pool: str) -> str:
-    """The new driver of a pool; empty when it does not change."""
-    results = [driver_of(plan, each) for each in plan.pools if each.stable_name == pool]
-    return results[0] if pool in changes.driver_rollouts else ""
-
-
 def _of_loss(plan: PlatformPlan, loss: Disruption) -> Diagnostic:
+    """Its finding; an unapproved one is an error with the digest that approves it."""
+    approved = plan.spec.approved_changes
+    done, lost = f"{loss.subject} is {_PAST[loss.effect]}", _loss_text(plan, loss)
+    given = f"approved: {format_list(approved)}" if approved else "not approved"
     if loss.blocked:
         return error(
             "change.replaces",
             loss.path,
-            f"{loss.subject} is {_PAST[loss.effect]}: {loss.reason}; {loss.blocked}; {_loss_text(plan, loss)}",
-            given=f"approved: {format_list(plan.spec.approved_changes)}"
-            if plan.spec.approved_changes
-            else "not approved",
+            f"{done}: {loss.reason}; {loss.blocked}; {lost}",
+            given=given,
             allowed="the earlier value: this change cannot be approved",
             fix=Fix(
                 message="restore the earlier value; to change it, create a platform with another name and destroy this one"
             ),
         )
-    if loss.digest in plan.spec.approved_changes:
+    if loss.digest in approved:
         return info(
             "change.consented",
             loss.path,
-            f"{loss.subject} is {_PAST[loss.effect]}, with your approval; {_loss_text(plan, loss)}",
+            f"{done}, with your approval; {lost}",
             given=loss.digest,
             fix=Fix(
                 message="no action now; remove the digest from `approved_changes` after the deployment"
             ),
         )
-    if loss.effect is Effect.REPLACES:
-        return _unapproved("change.replaces", plan, loss)
-    if loss.effect is Effect.DELETES:
-        return _unapproved("change.deletes", plan, loss)
-    if loss.effect is Effect.ROLLS:
-        return _unapproved("change.rolls", plan, loss)
-    return _unapproved("change.recuts", plan, loss)
-
-
-def _unapproved(kind: str, plan: PlatformPlan, loss: Disruption) -> Diagnostic:
-    """The error of an unapproved disruption, with the digest that approves it."""
-    approvals = (*plan.spec.approved_changes, loss.digest)
     protection = (
         f"; {format_list(loss.protected)} is protected: Pulumi rejects the change until `cluster.protect: false`"
         " is deployed"
@@ -118,17 +103,15 @@ def _unapproved(kind: str, plan: PlatformPlan, loss: Disruption) -> Diagnostic:
         else ""
     )
     return error(
-        kind,
+        f"change.{loss.effect.value}",
         loss.path,
-        f"{loss.subject} is {_PAST[loss.effect]}: {loss.reason}; {_loss_text(plan, loss)}{protection}",
-        given=f"approved: {format_list(plan.spec.approved_changes)}"
-        if plan.spec.approved_changes
-        else "not approved",
+        f"{done}: {loss.reason}; {lost}{protection}",
+        given=given,
         allowed=f"with approved_changes: {loss.digest}",
         fix=Fix(
             message=f"restore the earlier value, or approve the change: add {loss.digest} to `approved_changes`",
             at=("approved_changes",),
-            value=approvals[0] if len(approvals) == 1 else list(approvals),
+            value=[*approved, loss.digest] if approved else loss.digest,
         ),
     )
 
@@ -136,16 +119,15 @@ def _unapproved(kind: str, plan: PlatformPlan, loss: Disruption) -> Diagnostic:
 def _loss_text(plan: PlatformPlan, loss: Disruption) -> str:
     """Everything that is lost, in one sentence."""
     parts: list[str] = []
-    if len(loss.also_removed) > 1:
-        parts.append(
-            f"{len(loss.also_removed)} resources are removed: {format_list(loss.also_removed)}"
-        )
+    if (count := len(loss.also_removed)) > 1:
+        parts.append(f"{count} resources are removed: {format_list(loss.also_removed)}")
     if loss.lost_content:
         parts.append(f"lost: {format_list(each.value for each in loss.lost_content)}")
     parts += [_drained(each) for each in loss.drained_pools]
     if loss.guarantees:
         ends = "permanently" if loss.effect is Effect.DELETES else _how_long(plan, loss)
-        parts.append(f"teams lose {format_list(map(_guarantee, loss.guarantees))} {ends}")
+        shares = (f"{g.team} {g.count} {g.resource} of {g.pool}" for g in loss.guarantees)
+        parts.append(f"teams lose {format_list(shares)} {ends}")
     return "; ".join(parts) or "nothing runs on it"
 
 
@@ -157,19 +139,17 @@ def _how_long(plan: PlatformPlan, loss: Disruption) -> str:
     if nodes is None:
         return "until new nodes are ready"
     if loss.effect is Effect.ROLLS:
-        return (
-            f"in part, until the last node is replaced: {nodes} for each batch, {_WHERE_THERE_ARE}"
-        )
+        begins = "in part, until the last node is replaced:"
+        return f"{begins} {nodes} for each batch, {_WHERE_THERE_ARE}"
     if ResourceContent.CLUSTER not in loss.lost_content:
         return f"until new nodes are ready: {nodes}, {_WHERE_THERE_ARE}"
     cluster = CONTROL_PLANES.get(plan.cloud.value)
+    begins = "until a new cluster and new nodes are ready:"
     if cluster is None:
-        return (
-            f"until a new cluster and new nodes are ready: {nodes} for the nodes, {_WHERE_THERE_ARE}, plus"
-            " the time for the cluster, which is unmeasured"
-        )
+        unmeasured = "plus the time for the cluster, which is unmeasured"
+        return f"{begins} {nodes} for the nodes, {_WHERE_THERE_ARE}, {unmeasured}"
     least, most = cluster.least + nodes.min_minutes, cluster.most + nodes.max_minutes
-    return f"until a new cluster and new nodes are ready: {least} to {most} minutes, {_WHERE_THERE_ARE}"
+    return f"{begins} {least} to {most} minutes, {_WHERE_THERE_ARE}"
 
 
 def _drained(drained: DrainedPool) -> str:
@@ -178,10 +158,6 @@ def _drained(drained: DrainedPool) -> str:
     nodes = f"{drained.nodes} node{'' if drained.nodes == 1 else 's'}"
     gpus = "an unknown number of" if drained.gpus is None else drained.gpus
     return f"pool {drained.pool} is drained: up to {nodes} with {gpus} GPUs"
-
-
-def _guarantee(missing: RemovedGuarantee) -> str:
-    return f"{missing.team} {missing.count} {missing.resource} of {missing.pool}"
 
 
 def _lowered(plan: PlatformPlan, missing: RemovedGuarantee, remaining: int) -> Diagnostic:

@@ -3,6 +3,7 @@
 A replaced resource has new outputs, which may replace its dependents too.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -72,16 +73,18 @@ def graph_changes(
         walk.visit(each)
     known = {each.name: each.kind for each in graph.resources}
     removed = (name for name, each in existing.items() if known.get(name) != each.kind)
-    return (*walk.found.values(), *(_removed(name, existing[name]) for name in sorted(removed)))
-
-
-def _removed(name: str, existing: DeployedResource) -> ResourceChange:
-    return ResourceChange(
-        action=ResourceAction.DELETE,
-        kind=existing.kind,
-        name=name,
-        protect=existing.protect,
-        existing=existing,
+    return (
+        *walk.found.values(),
+        *(
+            ResourceChange(
+                action=ResourceAction.DELETE,
+                kind=existing[name].kind,
+                name=name,
+                protect=existing[name].protect,
+                existing=existing[name],
+            )
+            for name in sorted(removed)
+        ),
     )
 
 
@@ -153,14 +156,10 @@ class _Walk:
 
     def _taken_along(self, each: CloudResource, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The inputs from resources that are deleted before creation: unknown to the engine."""
-        first = {
-            name.partition(".")[0] for key in inputs for name in late_value_names(each.inputs[key])
-        }
-        first &= self.deleted_first
         return {
             key: UnknownMarker.COMPUTED
             for key in inputs
-            if first & {name.partition(".")[0] for name in late_value_names(each.inputs[key])}
+            if self.deleted_first.intersection(_holders(each.inputs[key]))
         }
 
     def _say(
@@ -171,7 +170,11 @@ class _Walk:
         existing: DeployedResource | None = None,
         fields: tuple[FieldChange, ...] = (),
     ) -> None:
-        if verdict is ResourceAction.REPLACE and _deletes_first(each, inputs):
+        about = cloud_kind(each.kind)
+        # Explicit names are unique, so the old resource must be deleted first.
+        if verdict is ResourceAction.REPLACE and (
+            each.delete_first or about.delete_before_replace or inputs.get(about.named) is not None
+        ):
             self.deleted_first.add(each.name)
         self.after[each.name] = _outputs(each.kind, verdict, inputs, existing, fields)
         self.found[each.name] = ResourceChange(
@@ -180,7 +183,7 @@ class _Walk:
             name=each.name,
             part=each.part,
             fields=fields,
-            reason=self._because(each, fields),
+            reason=tuple(sorted(self._causes(each, fields))),
             has_queried_inputs=has_unknown(inputs, UnknownMarker.QUERIED),
             may_be_replaced=any(self._hangs(each, key) for key in inputs),
             protect=bool(existing and existing.protect),
@@ -194,29 +197,26 @@ class _Walk:
         result = at_path(self.after[holder], steps)
         return UnknownMarker.COMPUTED if result is None else result
 
-    def _because(self, each: CloudResource, fields: tuple[FieldChange, ...]) -> tuple[str, ...]:
+    def _causes(self, each: CloudResource, fields: tuple[FieldChange, ...]) -> set[str]:
         """The replaced dependencies whose new outputs replace this resource."""
-        names: set[str] = set()
-        for change in fields:
-            if change.forces_replacement and has_unknown(change.new, UnknownMarker.COMPUTED):
-                top = change.path.partition(".")[0].partition("[")[0]
-                names |= {name.partition(".")[0] for name in late_value_names(each.inputs.get(top))}
-        return tuple(sorted(name for name in names if self._is_replaced(name)))
+        return {
+            name
+            for change in fields
+            if change.forces_replacement and has_unknown(change.new, UnknownMarker.COMPUTED)
+            for name in _holders(each.inputs.get(re.split(r"[.[]", change.path)[0]))
+            if name in self.found and self.found[name].action is ResourceAction.REPLACE
+        }
 
     def _hangs(self, each: CloudResource, key: str) -> bool:
         """Whether a different query result would replace the resource."""
-        names = (name.partition(".")[0] for name in late_value_names(each.inputs[key]))
-        picks = any(name in self.calls and self.calls[name].kind in _PICKS for name in names)
+        names = self.calls.keys() & set(_holders(each.inputs[key]))
+        picks = any(self.calls[name].kind in _PICKS for name in names)
         return picks and bool(cloud_kind(each.kind).fields[key].replace)
 
-    def _is_replaced(self, name: str) -> bool:
-        return name in self.found and self.found[name].action is ResourceAction.REPLACE
 
-
-def _deletes_first(each: CloudResource, inputs: Mapping[str, Any]) -> bool:
-    """Delete before create: as the graph sets, always for some kinds, and for explicit names, which are unique."""
-    about = cloud_kind(each.kind)
-    return each.delete_first or about.delete_before_replace or inputs.get(about.named) is not None
+def _holders(value: Any) -> Iterator[str]:
+    """The resources and calls whose outputs a value contains."""
+    return (name.partition(".")[0] for name in late_value_names(value))
 
 
 def _outputs(

@@ -51,6 +51,9 @@ _NAMESPACE = "kubernetes:core/v1:Namespace"
 """Or NamespacePatch, for a namespace that existed before."""
 _RELEASE = "kubernetes:helm.sh/v3:Release"
 _VPC, _EKS = "aws:ec2/vpc:Vpc", "aws:eks/cluster:Cluster"
+_OTHER_NETWORK = (
+    "EKS cannot move a cluster to another network: the deployment would fail there, without nodes"
+)
 
 
 class Effect(StrEnum):
@@ -119,23 +122,20 @@ def plan_changes(
     planned_graph = graph or CloudGraph(())
     existing = state.cloud_resources(name, planned_graph) if name else {}
     changes = graph_changes(planned_graph, existing)
+    actions = {each.name: each.action.value for each in changes}
     driven = pools_with_driver_rollout(report, plan)
-    teller = _Teller(plan, report, changes, _namespaces(state), _charts(state))
-    losses = (
-        *teller.replaced(),
-        *teller.gone(),
-        *teller.cut(),
-        *teller.rolled(),
-        *teller.redriven(),
-        *teller.teams(),
-        *teller.addons(),
-    )
+    charts = {str(each.outputs.get("name")) for each in state.resources if each.kind == _RELEASE}
+    teller = _Teller(plan, report, changes, _namespaces(state), charts)
     return PlannedChanges(
         platform=name,
         resources=changes,
-        disruptions=losses,
+        disruptions=tuple(teller.disruptions()),
         reduced_quotas=tuple(lowered_quotas(report, plan)),
-        unplanned_removals=tuple(_unforeseen(state, existing, changes)),
+        unplanned_removals=tuple(
+            (op, resource)
+            for resource, each in sorted(existing.items())
+            if (op := state.engine.get(each.urn)) is not None and actions.get(resource) != op
+        ),
         rollout_waves=plan_rollout_waves(
             plan,
             [*teller.drained(), *driven, *changed_node_classes(plan, state, name)],
@@ -159,26 +159,6 @@ def _namespaces(state: DeployedState) -> dict[str, bool]:
     return results
 
 
-def _charts(state: DeployedState) -> frozenset[str]:
-    """The names of Helm releases in the state."""
-    return frozenset(
-        str(each.outputs.get("name")) for each in state.resources if each.kind == _RELEASE
-    )
-
-
-def _unforeseen(
-    state: DeployedState,
-    existing: Mapping[str, DeployedResource],
-    changes: Iterable[ResourceChange],
-) -> Iterator[tuple[str, str]]:
-    """Cloud operations of Pulumi's preview that gpuyard did not predict."""
-    actions = {each.name: each.action.value for each in changes}
-    for name, each in sorted(existing.items()):
-        op = state.engine.get(each.urn)
-        if op is not None and actions.get(name) != op:
-            yield op, name
-
-
 @dataclass(frozen=True, slots=True)
 class _Teller:
     plan: PlatformPlan
@@ -186,43 +166,52 @@ class _Teller:
     changes: tuple[ResourceChange, ...]
     namespaces: Mapping[str, bool]
     """Namespaces in the state, and whether each stays when its team is removed."""
-    charts: frozenset[str]
+    charts: set[str]
     """Helm releases in the state."""
 
-    def replaced(self) -> Iterator[Disruption]:
+    def disruptions(self) -> Iterator[Disruption]:
+        """One for each reason."""
+        yield from self._replaced()
+        yield from self._gone()
+        yield from self._changed_pools()
+        yield from self._rolled()
+        yield from self._redriven()
+        yield from self._teams()
+        yield from self._addons()
+
+    def _replaced(self) -> Iterator[Disruption]:
         """A disruption for each replacement with its own reason that loses something."""
         by_name = {each.name: each for each in self.changes}
         for name, affected in group_by_root_replacement(self.changes).items():
             if any(each.kind in CONTENT_BY_KIND for each in affected):
                 root = by_name[name]
-                fields = [_field(each.path, each.new) for each in root.replacing_fields]
                 loss = self._loss(
                     Effect.REPLACES,
                     _what(root),
                     self._path(root),
                     affected,
                     why=f"a change of {', '.join(each.path for each in root.replacing_fields)} replaces it",
-                    key=[root.name, *fields],
+                    key=[
+                        root.name,
+                        *(_field(each.path, each.new) for each in root.replacing_fields),
+                    ],
                 )
-                yield replace(loss, blocked=self._barred(root, affected))
+                # EKS accepts new subnets only in the cluster's own network.
+                stays = any(
+                    each.kind == _EKS and each.action is not ResourceAction.REPLACE
+                    for each in self.changes
+                )
+                if root.kind == _VPC and stays and not any(each.kind == _EKS for each in affected):
+                    loss = replace(loss, blocked=_OTHER_NETWORK)
+                yield loss
 
-    def _barred(self, root: ResourceChange, affected: Sequence[ResourceChange]) -> str:
-        """EKS accepts new subnets only in the cluster's own network."""
-        stays = any(
-            each.kind == _EKS and each.action is not ResourceAction.REPLACE for each in self.changes
-        )
-        if root.kind == _VPC and stays and not any(each.kind == _EKS for each in affected):
-            return "EKS cannot move a cluster to another network: the deployment would fail there, without nodes"
-        return ""
-
-    def gone(self) -> Iterator[Disruption]:
+    def _gone(self) -> Iterator[Disruption]:
         """Removals: a pool as a whole, everything else one by one."""
         by_pool = {part: list[ResourceChange]() for part in removed_pools(self.report, self.plan)}
         for each in self.changes:
             is_retained = each.existing and each.existing.retain and each.kind != BLOCK
             if each.action is ResourceAction.DELETE and not is_retained:
-                stay = [pool.stable_name for pool in self.plan.pools]
-                pool = _pool_of(each.name, [*by_pool, *stay])
+                pool = _pool_of(each.name, [*by_pool, *self._stable_names()])
                 if pool in by_pool:
                     by_pool[pool].append(each)
                 elif each.kind in CONTENT_BY_KIND:
@@ -235,71 +224,47 @@ class _Teller:
                         key=[each.name],
                     )
         for pool, removed in by_pool.items():
-            yield self._loss(
-                Effect.DELETES,
-                f"pool {pool}",
-                ("pools",),
-                removed,
-                why="the stack file no longer has it",
-                key=[pool],
-                pools=[pool],
-            )
+            why = "the stack file no longer has it"
+            yield self._pool_loss(Effect.DELETES, pool, pool, why, [pool], removed)
 
-    def cut(self) -> Iterator[Disruption]:
+    def _changed_pools(self) -> Iterator[Disruption]:
         """Pools whose GPUs are repartitioned, or whose simulated nodes get another machine type."""
         for pool, name in repartitioned_pools(self.report, self.plan):
-            yield self._loss(
-                Effect.REPARTITIONS,
-                f"pool {name}",
-                self._pool_path(pool.stable_name),
-                [],
-                why="no job can run on a GPU while it is repartitioned: jobs are requeued, and pods"
-                " without a controller are deleted permanently",
-                key=_recut_key(name, pool),
-                pools=[name],
+            why = (
+                "no job can run on a GPU while it is repartitioned: jobs are requeued, and pods"
+                " without a controller are deleted permanently"
             )
+            key = _recut_key(name, pool)
+            yield self._pool_loss(Effect.REPARTITIONS, name, pool.stable_name, why, key)
         for pool, name, machine in pools_with_changed_machines(self.report, self.plan):
-            yield self._loss(
-                Effect.REPLACES,
-                f"pool {name}",
-                self._pool_path(pool.stable_name),
-                [],
-                why=f"the machine type of its nodes changes from {machine} to {pool.machine.name}",
-                key=[name, pool.machine.name],
-                pools=[name],
-            )
+            why = f"the machine type of its nodes changes from {machine} to {pool.machine.name}"
+            key = [name, pool.machine.name]
+            yield self._pool_loss(Effect.REPLACES, name, pool.stable_name, why, key)
 
-    def rolled(self) -> Iterator[Disruption]:
+    def _rolled(self) -> Iterator[Disruption]:
         """Pools whose node groups stay while their nodes are replaced: another image, disk, version or setting."""
-        for pool in self.plan.pools:
-            why = self._rolling(pool.stable_name)
-            if not why:
+        for name in self._stable_names():
+            fields = self._rolling(name)
+            if not fields:
                 continue
             # A new version number has no information: the change is in the template.
             inside = {
-                f.path: f.new
-                for e in self._updated(pool.stable_name)
-                if e.kind == TEMPLATE
-                for f in e.fields
+                f.path: f.new for e in self._updated(name) if e.kind == TEMPLATE for f in e.fields
             }
-            changed_fields = inside | {
-                path: new
-                for path, new in why.items()
-                if not has_unknown(new, UnknownMarker.COMPUTED)
-            }
+            known = {k: v for k, v in fields.items() if not has_unknown(v, UnknownMarker.COMPUTED)}
+            fields = inside | known or fields
             yield self._loss(
                 Effect.ROLLS,
-                f"pool {pool.stable_name}",
-                self._pool_path(pool.stable_name),
+                f"pool {name}",
+                self._pool_path(name),
                 [],
-                why=f"a change of {', '.join(changed_fields or why)} replaces its nodes in batches",
-                key=[_field(path, new) for path, new in (changed_fields or why).items()],
-                pools=[former_pool(self.report, self.plan, pool.stable_name)],
+                why=f"a change of {', '.join(fields)} replaces its nodes in batches",
+                key=[_field(path, new) for path, new in fields.items()],
+                pools=[former_pool(self.report, self.plan, name)],
             )
 
     def drained(self) -> list[str]:
         """Pools whose nodes the deployment itself replaces or repartitions."""
-        names = [pool.stable_name for pool in self.plan.pools if self._rolling(pool.stable_name)]
         replaced = {
             each.part
             for each in self.changes
@@ -307,41 +272,37 @@ class _Teller:
             and CONTENT_BY_KIND.get(each.kind) is ResourceContent.NODES
         }
         return [
-            *names,
+            *filter(self._rolling, self._stable_names()),
             *replaced,
             *(pool.stable_name for pool, _ in repartitioned_pools(self.report, self.plan)),
         ]
+
+    def _stable_names(self) -> list[str]:
+        return [pool.stable_name for pool in self.plan.pools]
 
     def _updated(self, pool: str) -> list[ResourceChange]:
         return [e for e in self.changes if e.part == pool and e.action is ResourceAction.UPDATE]
 
     def _rolling(self, pool: str) -> dict[str, Any]:
         """Fields that replace its nodes, and their new values."""
-        mine = self._updated(pool)
         return {
             f.path: f.new
-            for each in mine
+            for each in self._updated(pool)
             for f in each.fields
             if forces_node_rollout(each.kind, f.path)
         }
 
-    def redriven(self) -> Iterator[Disruption]:
+    def _redriven(self) -> Iterator[Disruption]:
         """Pools on whose nodes the GPU Operator replaces the driver, which stops all jobs."""
         for pool, name, driver, comes in pools_with_changed_drivers(self.report, self.plan):
-            yield self._loss(
-                Effect.ROLLS,
-                f"pool {name}",
-                self._pool_path(pool.stable_name),
-                [],
-                why=f"the GPU Operator replaces driver {driver} with {comes}, node by node",
-                key=["driver", comes],
-                pools=[name],
-            )
+            why = f"the GPU Operator replaces driver {driver} with {comes}, node by node"
+            yield self._pool_loss(Effect.ROLLS, name, pool.stable_name, why, ["driver", comes])
 
-    def teams(self) -> Iterator[Disruption]:
+    def _teams(self) -> Iterator[Disruption]:
         """Removed teams, with their queue and namespaces."""
         for team in removed_teams(self.report, self.plan):
-            mine = [each for each in _all(self.report) if each.team == team]
+            pools = self.report.pools
+            mine = [g for pool in pools for g in self.report.guarantees(pool) if g.team == team]
             spaces = self.report.teams[team].get("namespaces") or [team]
             loss = self._loss(
                 Effect.DELETES,
@@ -355,7 +316,7 @@ class _Teller:
             )
             yield replace(loss, guarantees=tuple(mine))
 
-    def addons(self) -> Iterator[Disruption]:
+    def _addons(self) -> Iterator[Disruption]:
         """Removed add-ons whose objects Kubernetes deletes together with the CRDs of the chart."""
         stay = installed_addons(self.plan.spec)
         for facts in addon_facts().values():
@@ -375,6 +336,18 @@ class _Teller:
         if (stays := self.namespaces.get(name)) is None:
             return f"namespace {name} is deleted unless it is protected"
         return f"namespace {name} {'stays' if stays else 'is deleted'} with everything in it"
+
+    def _pool_loss(
+        self,
+        does: Effect,
+        name: str,
+        stable_name: str,
+        why: str,
+        key: Sequence[Any],
+        affected: Sequence[ResourceChange] = (),
+    ) -> Disruption:
+        what, path = f"pool {name}", self._pool_path(stable_name)
+        return self._loss(does, what, path, affected, why=why, key=key, pools=[name])
 
     def _loss(
         self,
@@ -409,28 +382,22 @@ class _Teller:
         """Pools that lose nodes, by their names in the report."""
         results: list[str] = []
         for each in affected:
-            if CONTENT_BY_KIND.get(each.kind) is ResourceContent.CLUSTER:
+            content = CONTENT_BY_KIND.get(each.kind)
+            if content is ResourceContent.CLUSTER:
                 results += self.report.pools
-            elif CONTENT_BY_KIND.get(each.kind) is ResourceContent.NODES and each.part not in {
-                "",
-                SYSTEM_POOL,
-            }:
-                results.append(former_pool(self.report, self.plan, each.part))
-            elif (
-                CONTENT_BY_KIND.get(each.kind) is ResourceContent.NODES
-                and each.action is ResourceAction.DELETE
-            ):
-                parts = [pool.stable_name for pool in self.plan.pools]
-                if (part := _pool_of(each.name, parts)) is not None:
+            elif content is ResourceContent.NODES:
+                part: str | None = each.part
+                if part in {"", SYSTEM_POOL}:
+                    is_removed = each.action is ResourceAction.DELETE
+                    part = _pool_of(each.name, self._stable_names()) if is_removed else None
+                if part:
                     results.append(former_pool(self.report, self.plan, part))
         return list(dict.fromkeys(results))
 
     def _path(self, each: ResourceChange) -> Path:
         """The stack file path of the cause: the pool, else the cluster, else the store."""
-        if (
-            CONTENT_BY_KIND.get(each.kind) is ResourceContent.DATA
-            and "log" not in each.kind.lower()
-        ):
+        is_data = CONTENT_BY_KIND.get(each.kind) is ResourceContent.DATA
+        if is_data and "log" not in each.kind.lower():
             return ("storage",)
         return self._pool_path(each.part) if each.part else ("cluster",)
 
@@ -447,26 +414,22 @@ def _pool_of(name: str, pools: Iterable[str]) -> str | None:
     return max(mine, key=len, default=None)
 
 
-def _all(report: ReportedPlatform) -> Iterator[RemovedGuarantee]:
-    for pool in report.pools:
-        yield from report.guarantees(pool)
-
-
 def _what(each: ResourceChange) -> str:
-    holds = CONTENT_BY_KIND.get(each.kind)
-    if holds is ResourceContent.CLUSTER:
+    if CONTENT_BY_KIND.get(each.kind) is ResourceContent.CLUSTER:
         return "the cluster"
-    kind = each.kind.rpartition(":")[2]
-    return f"{kind} {each.name}"
+    return f"{each.kind.rpartition(':')[2]} {each.name}"
 
 
 def _field(path: str, value: Any) -> list[str]:
     """A field and its new value, if known."""
-    return [path, json.dumps(value, sort_keys=True, default=_shown)]
-
-
-def _shown(value: Any) -> str:
-    return value.name if isinstance(value, UnknownMarker) else str(value)
+    return [
+        path,
+        json.dumps(
+            value,
+            sort_keys=True,
+            default=lambda each: each.name if isinstance(each, UnknownMarker) else str(each),
+        ),
+    ]
 
 
 def repartition_digests(plan: PlatformPlan, pool: PoolPlan) -> list[str]:

@@ -79,22 +79,24 @@ def reported_platform(
 
 def former_pool(report: ReportedPlatform, plan: PlatformPlan, stable_name: str) -> str:
     """The name of a pool in the report."""
-    names = next(
-        (_names(p.name, p.previous_names) for p in plan.spec.pools if p.stable_name == stable_name),
-        (),
+    names = (
+        name
+        for pool in plan.spec.pools
+        if pool.stable_name == stable_name
+        for name in (pool.name, *pool.previous_names)
     )
     return next((name for name in names if name in report.pools), stable_name)
 
 
 def removed_pools(report: ReportedPlatform, plan: PlatformPlan) -> list[str]:
     """Pools that the stack file no longer has, under any of their names."""
-    known = {name for pool in plan.spec.pools for name in _names(pool.name, pool.previous_names)}
+    known = {name for pool in plan.spec.pools for name in (pool.name, *pool.previous_names)}
     return sorted(set(report.pools) - known)
 
 
 def removed_teams(report: ReportedPlatform, plan: PlatformPlan) -> list[str]:
     """Teams that the stack file no longer has, under any of their names."""
-    known = {name for team in plan.spec.teams for name in _names(team.name, team.previous_names)}
+    known = {name for team in plan.spec.teams for name in (team.name, *team.previous_names)}
     return sorted(set(report.teams) - known)
 
 
@@ -104,19 +106,26 @@ def repartitioned_pools(
     """Pools whose MIG layout changes, and their reported name."""
     for pool in plan.pools:
         name = former_pool(report, plan, pool.stable_name)
-        facts = report.pools.get(name)
-        if facts and facts.get("resources") and _is_repartitioned(facts, pool):
+        facts = report.pools.get(name, {})
+        # Slices change only by draining; replicas do not. GKE creates another node pool instead.
+        if (
+            facts.get("resources")
+            and facts.get("machine") == pool.machine.name
+            and not is_gke_managed(pool)
+            and not _SLICED.isdisjoint({str(facts.get("sharing")), pool.sharing.value})
+            and _counted(facts) != _advertised(pool)
+        ):
             yield pool, name
 
 
 def pools_with_changed_sharing(report: ReportedPlatform, plan: PlatformPlan) -> list[str]:
     """Pools whose nodes advertise different resources on the same machine type."""
-    results: list[str] = []
-    for pool in plan.pools:
-        facts = report.pools.get(former_pool(report, plan, pool.stable_name), {})
-        if facts.get("machine") == pool.machine.name and _counted(facts) != _advertised(pool):
-            results.append(pool.stable_name)
-    return results
+    return [
+        pool.stable_name
+        for pool in plan.pools
+        for facts in [report.pools.get(former_pool(report, plan, pool.stable_name), {})]
+        if facts.get("machine") == pool.machine.name and _counted(facts) != _advertised(pool)
+    ]
 
 
 def pools_with_changed_machines(
@@ -182,7 +191,7 @@ def lowered_quotas(
     now = {
         (name, quota.pool, quota.resource): quota.nominal
         for team, spec in zip(plan.teams, plan.spec.teams, strict=True)
-        for name in _names(spec.name, spec.previous_names)
+        for name in (spec.name, *spec.previous_names)
         for quota in team.quotas
     }
     removed = set(removed_teams(report, plan))
@@ -191,18 +200,6 @@ def lowered_quotas(
             remaining = now.get((missing.team, names[pool], missing.resource), 0)
             if missing.team not in removed and remaining < missing.count:
                 yield missing, remaining
-
-
-def _names(name: str, formerly: tuple[str, ...]) -> tuple[str, ...]:
-    return (name, *formerly)
-
-
-def _is_repartitioned(facts: Mapping[str, Any], pool: PoolPlan) -> bool:
-    """Slices change only by draining; replicas do not. GKE creates another node pool instead."""
-    sliced = {str(facts.get("sharing")), pool.sharing.value} & _SLICED
-    changed = _counted(facts) != _advertised(pool)
-    stays = facts.get("machine") == pool.machine.name and not is_gke_managed(pool)
-    return changed and bool(sliced) and stays
 
 
 def _counted(facts: Mapping[str, Any]) -> dict[str, int]:
@@ -229,7 +226,7 @@ def pool_report(plan: PlatformPlan, pool: PoolPlan) -> dict[str, Any]:
         "machine": pool.machine.name,
         "nodes": str(pool.nodes),
         "sharing": pool.sharing.value,
-        "resources": {each.resource: each.per_node for each in pool.advertised},
+        "resources": _advertised(pool),
         "driver": driver_of(plan, pool),
     }
 

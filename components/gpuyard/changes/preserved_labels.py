@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from gpuyard.changes.deployed_state import DeployedResource, DeployedState
+from gpuyard.changes.fields import at_path
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import ClampedNumber, CloudCall, CloudGraph, CloudResource
 from gpuyard.render.text import yaml_text
@@ -36,12 +37,9 @@ def with_referenced_node_configs(
 
 def _labels(each: DeployedResource) -> Iterator[Mapping[str, Any]]:
     """Labels of a node, an EKS node group or a GKE node pool."""
-    for path in (("metadata", "labels"), ("labels",), ("nodeConfig", "labels")):
-        at: Any = each.outputs
-        for step in path:
-            at = at.get(step) if isinstance(at, Mapping) else None
-        if isinstance(at, Mapping):
-            yield at
+    for path in ("metadata.labels", "labels", "nodeConfig.labels"):
+        if isinstance(labels := at_path(each.outputs, path.split(".")), Mapping):
+            yield labels
 
 
 def _place(obj: Mapping[str, Any]) -> tuple[Any, Any, Any]:
@@ -96,11 +94,17 @@ def with_sizes(graph: CloudGraph, existing: Mapping[str, DeployedResource]) -> C
     }
     if not groups:
         return None
-    return replace(
-        graph,
-        resources=tuple(_sized(each) if each.name in groups else each for each in graph.resources),
-        calls=(*graph.calls, *(_call(name, group) for name, group in groups.items())),
+    calls = (
+        CloudCall(
+            kind=_ASKED,
+            name=f"size-of-{name}",
+            args={key: group.outputs[key] for key in ("clusterName", "nodeGroupName")},
+            outputs=(f"{_CONFIG}s",),
+        )
+        for name, group in groups.items()
     )
+    resources = (_sized(each) if each.name in groups else each for each in graph.resources)
+    return replace(graph, resources=tuple(resources), calls=(*graph.calls, *calls))
 
 
 def _has_new_bounds(each: CloudResource, existing: DeployedResource) -> bool:
@@ -111,18 +115,9 @@ def _has_new_bounds(each: CloudResource, existing: DeployedResource) -> bool:
     return isinstance(before, Mapping) and any(before.get(k) != after[k] for k in _BOUNDS)
 
 
-def _call(name: str, group: DeployedResource) -> CloudCall:
-    args = {key: group.outputs[key] for key in ("clusterName", "nodeGroupName")}
-    return CloudCall(kind=_ASKED, name=_name(name), args=args, outputs=(f"{_CONFIG}s",))
-
-
-def _name(group: str) -> str:
-    return f"size-of-{group}"
-
-
 def _sized(each: CloudResource) -> CloudResource:
     bounds = each.inputs[_CONFIG]
     low, high = (bounds[key] for key in _BOUNDS)
-    now = UnresolvedOutput(f"{_name(each.name)}.{_CONFIG}s.0.{_DESIRED}")
+    now = UnresolvedOutput(f"size-of-{each.name}.{_CONFIG}s.0.{_DESIRED}")
     sized = {**bounds, _DESIRED: ClampedNumber(now, low, high)}
     return replace(each, inputs={**each.inputs, _CONFIG: sized}, ignores=())

@@ -89,8 +89,7 @@ def _reject_foreign_files(
         if unexpected:
             more = ", …" if len(unexpected) > _SHOWN else ""
             raise UsageError(
-                f"{folder}: has files that `{by}` did not write:"
-                f" {', '.join(unexpected[:_SHOWN])}{more}."
+                f"{folder}: has files that `{by}` did not write: {', '.join(unexpected[:_SHOWN])}{more}."
                 f" Nothing was written. {give} a new or empty folder, or one that it wrote before."
             )
     for name in files:

@@ -43,12 +43,10 @@ def unused_values(values: Mapping[str, object], names: Sequence[str]) -> Iterato
 
 def read_ids(name: str) -> dict[str, str]:
     """Ids by resource name; the file name - is standard input."""
-    shown = "standard input" if name == STDIN else name
-    data = (
-        read_stdin_one_byte_past(MAX_BYTES)
-        if name == STDIN
-        else read_regular(Path(name), MAX_BYTES, "a file of ids")
-    )
+    if name == STDIN:
+        shown, data = "standard input", read_stdin_one_byte_past(MAX_BYTES)
+    else:
+        shown, data = name, read_regular(Path(name), MAX_BYTES, "a file of ids")
     value = parse_yaml(data, shown).value
     usage = "write `NAME: ID`, for example `vpc: vpc-0a1b2c3d4e5f60718`"
     if not isinstance(value, dict):

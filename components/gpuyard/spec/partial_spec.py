@@ -26,18 +26,9 @@ _STAND_INS: Mapping[tuple[str, str], object] = {
 _ENTRIES = frozenset({"guarantee", "borrow", "lend", "labels", "select"})
 """Fields of items of which only the invalid entry is dropped."""
 _QUEUES = (
-    *(
-        "borrow.",
-        "clusters.",
-        "cohort.",
-        "idle.",
-        "kueue.",
-        "lend.",
-        "priority.",
-        "provisioning.",
-        "queue.",
-    ),
-    *("shape.no_quota", "slices.", "start.", "stop.", "team.nothing", "team.priority", "topology."),
+    *("borrow.", "clusters.", "cohort.", "idle.", "kueue.", "lend.", "priority.", "provisioning."),
+    *("queue.", "shape.no_quota", "slices.", "start.", "stop.", "team.nothing", "team.priority"),
+    "topology.",
 )
 _CLAIMS = ("cohort.", "lend.", "pool.left_over", "shape.no_quota", "team.nothing")
 _SILENCED: Mapping[str, tuple[str, ...]] = {
@@ -148,33 +139,26 @@ class _Work:
         """Apply every fix and drop parts without one; False if nothing would be left."""
         kept_indexes, done = self.kept(), list[Path]()
         for finding in findings:
-            path = _placed(finding.path, kept_indexes)
-            fix_path = self._fix_location(finding, path, kept_indexes)
-            at = fix_path or path
+            path = placed(finding.path, kept_indexes)
+            fix = finding.fix
+            if fix is not None and (not fix.at or (finding.id, path) in self.tried):
+                fix = None  # it cannot be applied, or was applied before without success
+            at = placed(fix.at, kept_indexes) if fix and fix.at else path
             if any(_within(at, each) or _within(each, at) for each in done):
                 continue  # handled in the next pass, after the change above or below it
-            changed = self._apply_fix(finding, path, at) if fix_path else self._drop_part(path)
+            if fix:
+                self.tried.add((finding.id, path))
+                changed, parent = at, _parent(self.value, at)
+                if fix.value is None:
+                    del parent[at[-1]]
+                else:
+                    parent[at[-1]] = _copy(fix.value)
+            else:
+                changed = self._drop_part(path)
             if not changed:
                 return False
             done.append(changed)
         return True
-
-    def _fix_location(
-        self, finding: Diagnostic, path: Path, kept: Mapping[str, tuple[int, ...]]
-    ) -> Path:
-        """The path that the fix changes; () without a fix, or if it was applied before without success."""
-        if finding.fix is None or not finding.fix.at or (finding.id, path) in self.tried:
-            return ()
-        return _placed(finding.fix.at, kept)
-
-    def _apply_fix(self, finding: Diagnostic, path: Path, at: Path) -> Path:
-        self.tried.add((finding.id, path))
-        parent = _parent(self.value, at)
-        if finding.fix is None or finding.fix.value is None:
-            del parent[at[-1]]
-        else:
-            parent[at[-1]] = _copy(finding.fix.value)
-        return at
 
     def _drop_part(self, path: Path) -> Path:
         """Drop the part; () if the platform is invalid without it."""
@@ -219,14 +203,17 @@ class _Work:
     def _section_gone(self, path: Path) -> Path:
         """Drop the whole list for an entry of it; its parent if that is missing or not enough."""
         named = path[: next((i for i, step in enumerate(path) if isinstance(step, int)), len(path))]
-        while not (len(named) == 1 or _is_there(self.value, named)):
+        parent = _parent(self.value, named)
+        while len(named) > 1 and not (isinstance(parent, dict) and named[-1] in parent):
             named = named[:-1]
-        _parent(self.value, named).pop(named[-1], None)
+            parent = _parent(self.value, named)
+        parent.pop(named[-1], None)
         self.lost.add(named)
         return named
 
 
-def _placed(path: Path, kept_indexes: Mapping[str, tuple[int, ...]]) -> Path:
+def placed(path: Path, kept_indexes: Mapping[str, tuple[int, ...]]) -> Path:
+    """The path in the file of a path in the kept part."""
     match path:
         case (str(name), int(index), *rest) if name in kept_indexes:
             return (name, kept_indexes[name][index], *rest)
@@ -242,8 +229,3 @@ def _parent(value: Any, path: Path) -> Any:
     for step in path[:-1]:
         value = value.get(step, {}) if isinstance(value, dict) else value[step]
     return value
-
-
-def _is_there(value: Any, path: Path) -> bool:
-    parent = _parent(value, path)
-    return isinstance(parent, dict) and path[-1] in parent

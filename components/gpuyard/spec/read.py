@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gpuyard.spec.late_inputs import marker_findings
-from gpuyard.spec.partial_spec import SalvagedSpec, salvage_spec, suppressed_findings
+from gpuyard.spec.partial_spec import SalvagedSpec, placed, salvage_spec, suppressed_findings
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.region import (
     ENVIRONMENT,
@@ -64,25 +64,18 @@ class ParsedStackFile:
         """
         malformed = [f.path for f in self.findings]
         unheard = suppressed_findings(self.partial.dropped)
-        placed = [self._placed(f) for f in findings if not f.id.startswith(unheard)]
+        moved = [self._placed(f) for f in findings if not f.id.startswith(unheard)]
         return [
             f
-            for f in placed
+            for f in moved
             if f.severity is Severity.INFO or not any(p[: len(f.path)] == f.path for p in malformed)
         ]
 
     def _placed(self, finding: Diagnostic) -> Diagnostic:
         fix = finding.fix
         if fix is not None and fix.at is not None:
-            fix = replace(fix, at=self._place(fix.at))
-        return replace(finding, path=self._place(finding.path), fix=fix)
-
-    def _place(self, path: Path) -> Path:
-        match path:
-            case (str(name), int(index), *rest) if name in self.partial.kept_indexes:
-                return (name, self.partial.kept_indexes[name][index], *rest)
-            case _:
-                return path
+            fix = replace(fix, at=placed(fix.at, self.partial.kept_indexes))
+        return replace(finding, path=placed(finding.path, self.partial.kept_indexes), fix=fix)
 
     def line_of(self, path: Path) -> int | None:
         """The line of a finding's path in the stack file."""
@@ -150,16 +143,12 @@ def platform_spec(value: object) -> PlatformSpec:
 
 
 def _no_platform(root: object) -> Diagnostic:
-    value = (
-        "an empty file"
-        if root is None
-        else format_input(root if not isinstance(root, dict) else list(root))
-    )
+    given = format_input(list(root) if isinstance(root, dict) else root)
     return error(
         "spec.no_platform",
         (),
         f"the file has no `config: {CONFIG_KEY}:`",
-        given=value,
+        given="an empty file" if root is None else given,
         allowed=f"a Pulumi stack file with the platform under `config: {CONFIG_KEY}:`",
         fix=Fix(message=_where_it_is(root)),
     )
@@ -168,6 +157,9 @@ def _no_platform(root: object) -> Diagnostic:
 def _where_it_is(root: object) -> str:
     """The fix when the platform is in another place of the file."""
     config = root.get("config") if isinstance(root, Mapping) else None
+    keys: list[str] = []
+    if isinstance(config, Mapping):
+        keys = [k for k, v in config.items() if isinstance(k, str) and isinstance(v, Mapping)]
     match root, config:
         case _, {"gpuyard:platform": None}:
             return "it is empty: write the platform below it, indented"
@@ -175,19 +167,12 @@ def _where_it_is(root: object) -> str:
             return f"write `{CONFIG_KEY}:` as one key, not two"
         case {"gpuyard:platform": _}, _:
             return "put it below `config:`, indented"
-        case _, Mapping() if suggestion := nearest_name(CONFIG_KEY, _mappings(config)):
+        case _, Mapping() if suggestion := nearest_name(CONFIG_KEY, keys):
             return f"rename `{suggestion}:` to `{CONFIG_KEY}:`"
         case (({"pools": _} | {"cloud": _}), _):
             return f"put it below `config:` and `{CONFIG_KEY}:`, indented"
         case _:
             return "write one with `gpuyard init`; `pulumi preview` checks a platform that a program defines"
-
-
-def _mappings(config: Mapping[object, object]) -> list[str]:
-    """The keys that may contain a platform."""
-    return [
-        key for key, value in config.items() if isinstance(key, str) and isinstance(value, Mapping)
-    ]
 
 
 def duplicate_keys(document: Document) -> list[Diagnostic]:
@@ -213,19 +198,20 @@ def _secrets(platform: object) -> list[Diagnostic]:
         path, value = todo.pop()
         if isinstance(value, dict):
             if "secure" in value:
-                results.append(_secret(path))
+                results.append(
+                    error(
+                        "spec.secret",
+                        path,
+                        "a secret inside the platform would appear in plans and state files",
+                        given="secure: …",
+                        allowed="no secret; no field of the platform needs one",
+                        fix=Fix(
+                            message="remove it; keep secrets in separate config keys",
+                            at=path or None,
+                        ),
+                    )
+                )
             todo.extend(((*path, k), v) for k, v in value.items())
         elif isinstance(value, list):
             todo.extend(((*path, i), v) for i, v in enumerate(value))
     return results
-
-
-def _secret(path: Path) -> Diagnostic:
-    return error(
-        "spec.secret",
-        path,
-        "a secret inside the platform would appear in plans and state files",
-        given="secure: …",
-        allowed="no secret; no field of the platform needs one",
-        fix=Fix(message="remove it; keep secrets in separate config keys", at=path or None),
-    )

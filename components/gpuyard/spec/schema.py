@@ -2,8 +2,9 @@
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -27,13 +28,9 @@ def stack_schema() -> dict[str, Any]:
     for model in _models(PlatformSpec):
         for field, meaning in field_meanings(model).items():
             definitions[model.__name__]["properties"][field]["description"] = meaning
-    definitions["Sharing"] = _sharing(definitions["Sharing"])
-    definitions["MigGroup"] = _mig_group(definitions["MigGroup"])
-    definitions["CapacityOptionSpec"] = _capacity_option_schema(definitions["CapacityOptionSpec"])
-    definitions["TeamNamespace"] = _namespace(definitions["TeamNamespace"])
-    definitions["MachinePrice"] = _machine_price(definitions["MachinePrice"])
-    definitions["Addon"] = _named(definitions["Addon"], "name")
-    definitions["TrainingRuntime"] = _named(definitions["TrainingRuntime"], "framework")
+    for name, forms in _SHORT_FORMS.items():
+        generated = definitions[name]
+        definitions[name] = {"description": generated["description"], "anyOf": forms(generated)}
     # examples, not an enum: editors offer them, and every other name stays valid
     definitions["Pool"]["properties"]["machine"]["oneOf"][0]["examples"] = [
         name for name, machine in MACHINES.items() if machine.is_gpu_machine
@@ -65,18 +62,22 @@ def _models(root: type[BaseModel]) -> Iterator[type[BaseModel]]:
         seen.update(inner)
 
 
-def _sharing(generated: dict[str, Any]) -> dict[str, Any]:
-    """Sharing with its short forms: a word, or a mapping whose `mig` is one layout or a list."""
+def _sharing(generated: dict[str, Any]) -> list[Any]:
+    """A word, or a mapping whose `mig` is one layout or a list."""
     properties = dict(generated["properties"])
     group = {"$ref": "#/$defs/MigGroup"}
     described = {"description": properties["mig"]["description"]}
     properties["mig"] = {"anyOf": [group, {"type": "array", "items": group}], **described}
-    mapping = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {"description": generated["description"], "anyOf": [{"enum": ["none", "dra"]}, mapping]}
+    return [{"enum": ["none", "dra"]}, _mapping(properties)]
 
 
-def _mig_group(generated: dict[str, Any]) -> dict[str, Any]:
-    """A group with its short form: profiles next to `gpus`, or under `slices`."""
+def _mapping(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+    needed = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
+
+
+def _mig_group(generated: dict[str, Any]) -> list[Any]:
+    """Profiles next to `gpus`, or under `slices`."""
     gpus, slices = (generated["properties"][name] for name in ("gpus", "slices"))
     profiles = {
         "type": "object",
@@ -85,63 +86,45 @@ def _mig_group(generated: dict[str, Any]) -> dict[str, Any]:
         },
         "additionalProperties": False,
     }
-    named = {
-        "type": "object",
-        "properties": {"gpus": gpus, "slices": profiles | {"description": slices["description"]}},
-        "required": ["slices"],
-        "additionalProperties": False,
-    }
+    described = profiles | {"description": slices["description"]}
     short = profiles | {"properties": {"gpus": gpus}}
-    return {"description": generated["description"], "anyOf": [short, named]}
+    return [short, _mapping({"gpus": gpus, "slices": described}, "slices")]
 
 
-def _capacity_option_schema(generated: dict[str, Any]) -> dict[str, Any]:
-    """A capacity option with its short forms: a word, or {reserved: ID, nodes: N}; a block may be purchased."""
+def _capacity_option(generated: dict[str, Any]) -> list[Any]:
+    """A word, or {reserved: ID, nodes: N}; a block may be purchased."""
     buys = {"block": {"purchase": generated["properties"]["purchase"]}}
     nodes = generated["properties"]["nodes"]
     text, number = {"type": "string", "minLength": 1}, nodes["anyOf"][0]
-    reservations = [
-        {
-            "type": "object",
-            "properties": {mode: text, "nodes": number, **buys.get(mode, {})},
-            "required": [mode, "nodes"],
-            "additionalProperties": False,
-        }
-        for mode in ("reserved", "block")
+    words = ("flex-start", "spot", "on-demand")
+    return [
+        {"enum": list(words)},
+        *(
+            _mapping({mode: text, "nodes": number, **buys.get(mode, {})}, mode, "nodes")
+            for mode in ("reserved", "block")
+        ),
+        *(_mapping({mode: {"enum": [True, None]}, "nodes": nodes}, mode) for mode in words),
+        generated,
     ]
-    words = {"enum": ["flex-start", "spot", "on-demand"]}
-    limited = [
-        {
-            "type": "object",
-            "properties": {mode: {"enum": [True, None]}, "nodes": nodes},
-            "required": [mode],
-            "additionalProperties": False,
-        }
-        for mode in ("flex-start", "spot", "on-demand")
-    ]
-    return {
-        "description": generated["description"],
-        "anyOf": [words, *reservations, *limited, generated],
-    }
 
 
-def _namespace(generated: dict[str, Any]) -> dict[str, Any]:
-    """A namespace with its short form: its name, or a mapping."""
+def _namespace(generated: dict[str, Any]) -> list[Any]:
+    """Its name, or a mapping."""
     name = generated["properties"]["name"]
     short = {key: value for key, value in name.items() if key in {"type", "pattern", "maxLength"}}
-    return {"description": generated["description"], "anyOf": [short, generated]}
+    return [short, generated]
 
 
-def _named(generated: dict[str, Any], field: str) -> dict[str, Any]:
-    """A model with its short form: the value of one field, or a mapping."""
-    short = {"$ref": generated["properties"][field]["$ref"]}
-    return {"description": generated["description"], "anyOf": [short, generated]}
-
-
-def _machine_price(generated: dict[str, Any]) -> dict[str, Any]:
-    """A price with its short form: an on-demand price, or one for each way to buy."""
-    number = {"type": "number", "exclusiveMinimum": 0}
-    return {"description": generated["description"], "anyOf": [number, generated]}
+_SHORT_FORMS: Mapping[str, Callable[[dict[str, Any]], list[Any]]] = {
+    "Sharing": _sharing,
+    "MigGroup": _mig_group,
+    "CapacityOptionSpec": _capacity_option,
+    "TeamNamespace": _namespace,
+    "MachinePrice": lambda each: [{"type": "number", "exclusiveMinimum": 0}, each],
+    "Addon": lambda each: [{"$ref": each["properties"]["name"]["$ref"]}, each],
+    "TrainingRuntime": lambda each: [{"$ref": each["properties"]["framework"]["$ref"]}, each],
+}
+"""The forms of models with a short form."""
 
 
 # pydantic can read them itself (`use_attribute_docstrings`), but then for every model at every start, which
@@ -162,17 +145,16 @@ def field_meanings(model: type[BaseModel]) -> dict[str, str]:
 @lru_cache(maxsize=64)
 def _in_module(module: ModuleType) -> dict[str, dict[str, str]]:
     """By class, the docstring that follows each annotated name."""
-    tree = ast.parse(inspect.getsource(module))
-    return {c.name: _in_class(c) for c in tree.body if isinstance(c, ast.ClassDef)}
-
-
-def _in_class(body: ast.ClassDef) -> dict[str, str]:
-    results: dict[str, str] = {}
-    for field, text in zip(body.body, body.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            match text:
-                case ast.Expr(value=ast.Constant(value=str(words))):
-                    results[field.target.id] = inspect.cleandoc(words)
-                case _:
-                    pass
-    return results
+    return {
+        body.name: {
+            field.target.id: inspect.cleandoc(text.value.value)
+            for field, text in pairwise(body.body)
+            if isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+            and isinstance(text.value.value, str)
+        }
+        for body in ast.parse(inspect.getsource(module)).body
+        if isinstance(body, ast.ClassDef)
+    }

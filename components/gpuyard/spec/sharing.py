@@ -19,12 +19,6 @@ MIN_REPLICAS = 2
 _COMPUTE_SLICES = 7
 
 
-def _a_count(profile: str) -> int:
-    """How many slices of a profile fit on a GPU with seven compute slices, as an example."""
-    width = profile[:1]
-    return _COMPUTE_SLICES // int(width) if width in {*"1234"} else 1
-
-
 class MigGroup(SpecModel):
     """A MIG layout: the slices into which GPUs are partitioned, written `{1g.5gb: 2, 3g.20gb: 1}`."""
 
@@ -38,11 +32,14 @@ class MigGroup(SpecModel):
     @classmethod
     def _from_shorthand(cls, value: Any) -> Any:
         if isinstance(value, str):
+            # for example as many as fit on a GPU with seven compute slices
+            width = value[:1]
+            count = _COMPUTE_SLICES // int(width) if width in {*"1234"} else 1
             raise value_error(
                 "mig_form",
                 "a profile without a count is not a layout",
                 allowed="each profile with its number of slices per GPU",
-                fix=f"write {{{value}: {_a_count(value)}}}, or another number",
+                fix=f"write {{{value}: {count}}}, or another number",
             )
         if isinstance(value, dict) and "slices" not in value:
             rest = {k: v for k, v in value.items() if k != "gpus"}
@@ -126,10 +123,5 @@ class Sharing(SpecModel):
         if self.mig:
             groups = [g.model_dump() for g in self.mig]
             out["mig"] = groups[0] if len(groups) == 1 and self.mig[0].gpus is None else groups
-        if self.time_slicing:
-            out["time_slicing"] = self.time_slicing
-        if self.mps:
-            out["mps"] = self.mps
-        if self.dra:
-            out["dra"] = True
-        return out
+        others = {"time_slicing": self.time_slicing, "mps": self.mps, "dra": self.dra}
+        return out | {name: value for name, value in others.items() if value}

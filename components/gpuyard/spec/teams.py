@@ -1,9 +1,9 @@
 """Teams: guarantees, borrowing limits, and isolation from other teams."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_serializer, model_validator
+from pydantic import AfterValidator, Field
 
 from gpuyard_core.models.values import (
     Cidr,
@@ -11,6 +11,7 @@ from gpuyard_core.models.values import (
     ImagePrefix,
     MemoryGib,
     Name,
+    NamedModel,
     NamespaceName,
     Positive,
     SpecModel,
@@ -96,7 +97,7 @@ class Idle(SpecModel):
     """Whether to report suspensions without carrying them out. Default: off."""
 
 
-class TeamNamespace(SpecModel):
+class TeamNamespace(NamedModel):
     """A namespace of a team; written `search-dev`, or `{name: search-old, existing: true}`."""
 
     name: NamespaceName
@@ -107,17 +108,6 @@ class TeamNamespace(SpecModel):
     percent: Annotated[int, Field(strict=True, ge=1, le=100)] | None = None
     """Percentage of the team's `limits` for this namespace. Default: an equal share of what the others
     leave."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_shorthand(cls, value: Any) -> Any:
-        return {"name": value} if isinstance(value, str) else value
-
-    @model_serializer
-    def _to_shorthand(self) -> Any:
-        fields: dict[str, Any] = {"existing": True} if self.existing else {}
-        fields |= {} if self.percent is None else {"percent": self.percent}
-        return {"name": self.name, **fields} if fields else self.name
 
 
 class Team(SpecModel):

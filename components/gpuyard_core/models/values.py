@@ -9,9 +9,18 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from math import ceil
-from typing import Annotated, LiteralString
+from typing import Annotated, Any, LiteralString
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 
@@ -20,6 +29,24 @@ class SpecModel(BaseModel):
 
     # Built on first use, once for the whole tree: commands that read no stack do not pay for it.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class NamedModel(SpecModel):
+    """A part of the stack file whose short form is the value of its first field."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_shorthand(cls, value: Any) -> Any:
+        return {next(iter(cls.model_fields)): value} if isinstance(value, str) else value
+
+    @model_serializer
+    def _to_shorthand(self) -> Any:
+        (name, _), *others = type(self).model_fields.items()
+        values = {key: getattr(self, key) for key, _ in others}
+        given = {key: values[key] for key, field in others if values[key] != field.default}
+        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()}
+        main = str(getattr(self, name))
+        return {name: main, **plain} if plain else main
 
 
 MAX_NODES = 10_000

@@ -105,6 +105,10 @@ class Console:
         for number, line in enumerate(wrap(clean(text), room)):
             self.print((first if number == 0 else " " * len(first), style), line, indent=indent)
 
+    def note(self, text: str, first: str = "") -> None:
+        """Print dim wrapped text below a section title or a table."""
+        self.print_wrapped(text, first=first, style="dim", indent=2)
+
     def show(self, renderable: "RenderableType") -> None:
         """Print a table; what does not fit overflows and is never cut off."""
         self._begun = True
@@ -233,6 +237,11 @@ class Column:
         """The width without folding or wrapping."""
         lines = (line.cell_len for cell in cells for line in cell.split())
         return max(max(lines, default=0), len(self.head))
+
+
+def number_columns(*heads: str) -> list[Column]:
+    """Right-aligned columns."""
+    return [Column(head, "right") for head in heads]
 
 
 Cell = str | tuple[str, ...]

@@ -1,14 +1,10 @@
 """`gpuyard plan`: what a stack file means, on one screen."""
 
-import io
 import json
 
 import pytest
 
-from gpuyard.cli.views.plan import show_plan
-from gpuyard_core.findings import Diagnostic, Severity
-from gpuyard_core.terminal.console import Console
-from kit.stacks import cut_pool, plan_of, platform, pool, shape, shared_pool, team
+from kit.stacks import cut_pool, platform, pool, shape, shared_pool, team
 
 WHOLE = platform(
     [
@@ -133,15 +129,6 @@ def test_nothing_is_cut_off_however_long_the_names(gpuyard, write):
         folded = "".join(line.split()[0] for line in lines if line.startswith("  "))
         assert name in folded
         assert all(len(line) <= 80 for line in lines)
-
-
-def test_the_plan_can_be_shown_with_its_notes_for_other_commands():
-    out = io.StringIO()
-    said = Diagnostic(id="a.b", severity=Severity.INFO, path=("pools",), problem="good to know")
-    show_plan(plan_of(platform()), [said], Console(file=out, width=80))
-    assert out.getvalue().endswith(
-        "Notes\ninfo    pools: good to know\n        more     gpuyard why a.b\n"
-    )
 
 
 def test_what_is_dedicated_and_what_goes_first_is_said_where_there_is_any(gpuyard, write):

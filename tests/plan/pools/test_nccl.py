@@ -2,13 +2,13 @@
 
 from datetime import date
 
-from gpuyard.cli.views.documents import plan_document
 from gpuyard.cli.views.pool import pool_facts
 from gpuyard.render.teams import team_objects
 from gpuyard.spec.sections import FabricKind
 from gpuyard_core.catalogue.cluster.nccl import RECORDS
 from gpuyard_core.catalogue.fabric import GPUDIRECT, direct_fabric
 from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.terminal.documents import tree
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 
@@ -71,7 +71,7 @@ def test_the_fabric_of_nodes_of_ones_own_is_in_the_stack_file(kind, variables):
     hcas = [] if kind == "ethernet" else ["mlx5_0", "mlx5_1"]
     plan = planned(fabric={"kind": kind, "hcas": hcas})
     assert config_map(plan) == variables
-    assert plan_document(plan)["pools"][0]["nccl"]["fabric"] == kind
+    assert tree(plan)["pools"][0]["nccl"]["fabric"] == kind
 
 
 def test_without_names_nccl_takes_the_adapters_that_it_finds():

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.views.findings import document
+from gpuyard.cli.views.findings import write_document
 from gpuyard_core.terminal.console import Column, results, table, write
 from gpuyard_core.terminal.documents import as_json
 from gpuyard_core.terminal.exit_codes import OK
@@ -51,7 +51,7 @@ def _show_facts(*, as_document: bool) -> None:
             }
             for age in result
         ]
-        write(as_json(document("facts", facts=rows)))
+        write_document("facts", facts=rows)
         return
     heads = (Column("kind"), Column("oldest row"), Column("of"))
     numbers = (Column("days old", "right"), Column("limit", "right"))
@@ -63,7 +63,7 @@ def show_version(*, as_document: bool) -> None:
     """Show the version; as a document also the Python version."""
     result = installed_version()
     if as_document:
-        write(as_json(document("version", gpuyard=result, python=platform.python_version())))
+        write_document("version", gpuyard=result, python=platform.python_version())
     else:
         write(f"gpuyard {result}\n")
 

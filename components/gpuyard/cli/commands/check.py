@@ -9,9 +9,8 @@ import typer
 
 from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.views.changes import changes_document, show_changes
-from gpuyard.cli.views.destroy_blockers import destroy_blockers_document, show_destroy_blockers
-from gpuyard.cli.views.findings import document, show_findings
+from gpuyard.cli.views.changes import changes_document, show_changes, show_destroy_blockers
+from gpuyard.cli.views.findings import show_findings, write_document
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Severity, sort_findings
 from gpuyard_core.local_files import read_regular, shown_path
@@ -24,22 +23,13 @@ from gpuyard_core.terminal.options import Format, FormatOption
 from gpuyard_core.terminal.text import pluralize, usd
 
 if TYPE_CHECKING:
+    from gpuyard.changes.deployed_state import DeployedState
     from gpuyard.changes.planned_changes import PlannedChanges
     from gpuyard.plan.records import Bill, PlatformPlan
-    from gpuyard.stack_validation import ValidatedStack
-
-
-if TYPE_CHECKING:
     from gpuyard.preflight.probes import ProbeResult
     from gpuyard.stack_validation import ValidatedStack
-    from gpuyard_core.terminal.console import Console
 
 _FIRST = 11
-
-
-if TYPE_CHECKING:
-    from gpuyard.changes.deployed_state import DeployedState
-
 MAX_STATE_BYTES = 64 * 1024 * 1024
 """Maximum size of a state or preview: about twenty thousand resources."""
 _SHELL_PIPES = ("/dev/fd/", "/proc/self/fd/")
@@ -55,8 +45,11 @@ def read_deployed_state(name: str) -> tuple[str, "DeployedState"]:
         shown, data = "standard input", read_stdin_one_byte_past(MAX_STATE_BYTES)
     elif name and "\0" not in name:
         shown = shown_path(Path(name))
-        pipe = name.startswith(_SHELL_PIPES) and Path(name).is_fifo()
-        data = _read_pipe(name) if pipe else read_regular(Path(name), MAX_STATE_BYTES, _WANTED)
+        if name.startswith(_SHELL_PIPES) and Path(name).is_fifo():
+            with Path(name).open("rb") as pipe:
+                data = pipe.read(MAX_STATE_BYTES + 1)
+        else:
+            data = read_regular(Path(name), MAX_STATE_BYTES, _WANTED)
     else:
         raise UsageError(f"the file name is empty or invalid. Give {_WANTED}, or -.")
     if len(data) > MAX_STATE_BYTES:
@@ -72,20 +65,13 @@ def read_deployed_state(name: str) -> tuple[str, "DeployedState"]:
     return shown, deployed_state(value)
 
 
-def _read_pipe(name: str) -> bytes:
-    with Path(name).open("rb") as pipe:
-        return pipe.read(MAX_STATE_BYTES + 1)
-
-
 def query_account(judged: "ValidatedStack") -> "tuple[ValidatedStack, ProbeResult]":
     """Add the findings of the account, and return the query results; a rejected stack is not queried."""
-    from gpuyard.preflight.probes import ProbeResult, SkippedProbe
+    from gpuyard.preflight.probes import skipped
     from gpuyard.programs import run_commands
 
     if judged.plan is None:
-        return judged, ProbeResult(
-            skipped=(SkippedProbe("the account", "the stack is rejected", is_expected=True),)
-        )
+        return judged, skipped("the account", "the stack is rejected", is_expected=True)
     plan = judged.plan
     probes = plan.provider.probe_account(plan, run_commands, judged.reading.account)
     if probes is None:
@@ -93,25 +79,11 @@ def query_account(judged: "ValidatedStack") -> "tuple[ValidatedStack, ProbeResul
             f"{judged.file}: --live queries an AWS or Google Cloud account, and this stack is on"
             f" {plan.cloud.value}."
         )
-    return replace(
-        judged, findings=tuple(sort_findings([*judged.findings, *probes.findings]))
-    ), probes
+    findings = tuple(sort_findings([*judged.findings, *probes.findings]))
+    return replace(judged, findings=findings), probes
 
 
-def has_missing_probes(probes: "ProbeResult | None") -> bool:
-    """Whether the environment prevented a query."""
-    return probes is not None and any(not each.is_expected for each in probes.skipped)
-
-
-def live_document(probes: "ProbeResult") -> dict[str, Any]:
-    """Successful and skipped queries as a document; findings are in `findings`."""
-    return {
-        "ok": list(probes.messages),
-        "not_asked": [{"about": each.subject, "why": each.reason} for each in probes.skipped],
-    }
-
-
-def show_live(probes: "ProbeResult", console: "Console") -> None:
+def _show_live(probes: "ProbeResult", console: Console) -> None:
     """Show successful and skipped queries."""
     for message in probes.messages:
         console.print_wrapped(message, first="ok".ljust(_FIRST), style="dim")
@@ -119,12 +91,6 @@ def show_live(probes: "ProbeResult", console: "Console") -> None:
         about = ", ".join(each.subject for each in probes.skipped if each.reason == why)
         console.print_wrapped(f"{about}: {why}", first="SKIPPED".ljust(_FIRST), style="yellow")
     console.print()
-
-
-def show_missing_probes(probes: "ProbeResult", console: "Console") -> None:
-    """The last line: how many queries were skipped."""
-    count = sum(not each.is_expected for each in probes.skipped)
-    show_verdict("partial", f"{pluralize(count, 'query', 'queries')} could not be run", console)
 
 
 def check(
@@ -166,30 +132,30 @@ def check(
     judged, changes, source = _evaluated(stack, against)
     judged, probes = query_account(judged) if live else (judged, None)
     failed = judged.fails(fail_on)
+    unanswered = sum(not each.is_expected for each in probes.skipped) if probes else 0
     if format is Format.JSON:
-        write(
-            as_json(
-                document(
-                    "check",
-                    judged,
-                    fail_on=fail_on.value,
-                    failed=failed,
-                    platform=_platform(judged),
-                    **({} if probes is None else {"live": live_document(probes)}),
-                    **({} if changes is None else {"against": changes_document(changes, source)}),
-                )
-            )
+        more: dict[str, Any] = {}
+        if probes is not None:
+            not_asked = [{"about": each.subject, "why": each.reason} for each in probes.skipped]
+            more["live"] = {"ok": list(probes.messages), "not_asked": not_asked}
+        if changes is not None:
+            more["against"] = changes_document(changes, source)
+        platform = _platform(judged.plan) if judged.plan else None
+        write_document(
+            "check", judged, fail_on=fail_on.value, failed=failed, platform=platform, **more
         )
     else:
+        console = results()
         if probes is not None:
-            show_live(probes, results())
+            _show_live(probes, console)
         if changes is not None:
-            show_changes(changes, source, results())
-            results().print()
-        show_judged(judged, results(), fail_on)
-        if probes is not None and has_missing_probes(probes):
-            show_missing_probes(probes, results())
-    return ENVIRONMENT_MISSING if has_missing_probes(probes) else FINDINGS if failed else OK
+            show_changes(changes, source, console)
+            console.print()
+        show_judged(judged, console, fail_on)
+        if unanswered:
+            count = pluralize(unanswered, "query", "queries")
+            show_verdict("partial", f"{count} could not be run", console)
+    return ENVIRONMENT_MISSING if unanswered else FINDINGS if failed else OK
 
 
 def _evaluated(
@@ -214,24 +180,13 @@ def _destroyed(against: str | None, format_: Format) -> int:
     source, deployed = read_deployed_state(against)
     result = destroy_blockers(deployed)
     if format_ is Format.JSON:
-        write(
-            as_json(
-                {
-                    "command": "check",
-                    "against": source,
-                    "blocked": destroy_blockers_document(result),
-                }
-            )
-        )
+        write(as_json({"command": "check", "against": source, "blocked": tree(result)}))
     else:
         show_destroy_blockers(result, source, results())
-    return FINDINGS if any(each.block_reason is BlockReason.PROTECTED for each in result) else OK
+    return FINDINGS if any(each.reason is BlockReason.PROTECTED for each in result) else OK
 
 
-def _platform(judged: "ValidatedStack") -> dict[str, object] | None:
-    plan = judged.plan
-    if plan is None:
-        return None
+def _platform(plan: "PlatformPlan") -> dict[str, object]:
     return {
         "name": plan.name,
         "maximum_usd_per_hour": tree(plan.bill.maximum_usd_per_hour),
@@ -249,27 +204,19 @@ def show_judged(
     show_findings(judged, console)
     if judged.findings:
         console.print()
-    counts = f": {count_words(judged.findings)}" if judged.findings else ""
+    text = judged.file + (f": {count_words(judged.findings)}" if judged.findings else "")
     if judged.plan is None:
-        show_verdict("rejected", f"{judged.file}{counts}", console)
+        show_verdict("rejected", text, console)
     elif judged.fails(fail_on):
-        show_verdict("failed", f"{judged.file}{counts}, and --fail-on is {fail_on.value}", console)
+        show_verdict("failed", f"{text}, and --fail-on is {fail_on.value}", console)
     else:
-        show_verdict(
-            "ok",
-            f"{judged.file}{counts}; {_summary(judged.plan)}"
-            if counts
-            else f"{judged.file}: {_summary(judged.plan)}",
-            console,
-        )
+        sign = ";" if judged.findings else ":"
+        show_verdict("ok", f"{text}{sign} {_summary(judged.plan)}", console)
 
 
 def _summary(plan: "PlatformPlan") -> str:
-    parts = [
-        pluralize(len(plan.pools), "pool"),
-        pluralize(len(plan.teams), "team"),
-        pluralize(len(plan.shapes), "shape"),
-    ]
+    counted = (("pool", plan.pools), ("team", plan.teams), ("shape", plan.shapes))
+    parts = (pluralize(len(items), name) for name, items in counted)
     return f"{', '.join(parts)} proved; {_worst(plan.bill)}"
 
 

@@ -7,10 +7,9 @@ import typer
 
 from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard.cli.views.findings import document, show_rejection, write_document
 from gpuyard.stack_validation import plan_rejected_by_budget
 from gpuyard_core.terminal.console import results, write
-from gpuyard_core.terminal.documents import as_json
 from gpuyard_core.terminal.exit_codes import FINDINGS, OK
 
 
@@ -48,7 +47,7 @@ def _cost_of(stack: str, form: CostFormat) -> int:
     plan = judged.plan or plan_rejected_by_budget(judged)
     if form is CostFormat.JSON:
         bill = None if plan is None else cost_document(plan)
-        write(as_json(document("cost", judged, cost=bill)))
+        write_document("cost", judged, cost=bill)
     elif plan is not None and form is CostFormat.MARKDOWN:
         write(cost_markdown(plan))
     elif plan is not None:
@@ -68,18 +67,13 @@ def _changes(before: str, after: str, form: CostFormat) -> int:
     if form is CostFormat.JSON:
         both = None if old.plan is None or new.plan is None else change_document(old.plan, new.plan)
         bill = None if new.plan is None else cost_document(new.plan)
-        against = document("cost", old)
-        write(
-            as_json(
-                document(
-                    "cost",
-                    new,
-                    cost=bill,
-                    against=old.file,
-                    against_findings=against["findings"],
-                    changes=both,
-                )
-            )
+        write_document(
+            "cost",
+            new,
+            cost=bill,
+            against=old.file,
+            against_findings=document("cost", old)["findings"],
+            changes=both,
         )
         return FINDINGS if refused else OK
     if old.plan is None or new.plan is None:

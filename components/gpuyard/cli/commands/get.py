@@ -6,11 +6,10 @@ import typer
 
 from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.views.documents import plan_document
-from gpuyard.cli.views.findings import document, reject
+from gpuyard.cli.views.findings import reject, write_document
 from gpuyard.cli.views.paths import find, plain_value
 from gpuyard_core.terminal.console import write
-from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.documents import tree
 from gpuyard_core.terminal.exit_codes import OK
 from gpuyard_core.terminal.options import Format, FormatOption
 
@@ -31,10 +30,9 @@ def get(
     judged = validate_stack(stack)
     if judged.plan is None:
         return reject("get", judged, format, path=path, value=None)
-    value = find(plan_document(judged.plan), path)
-    write(
-        as_json(document("get", judged, path=path, value=value))
-        if format is Format.JSON
-        else f"{plain_value(value, path)}\n"
-    )
+    value = find(tree(judged.plan), path)
+    if format is Format.JSON:
+        write_document("get", judged, path=path, value=value)
+    else:
+        write(f"{plain_value(value, path)}\n")
     return OK

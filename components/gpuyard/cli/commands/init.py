@@ -14,12 +14,11 @@ import typer
 
 from gpuyard.cli.commands.about import installed_version
 from gpuyard.cli.shipped import distribution_folder
-from gpuyard.cli.views.findings import document
+from gpuyard.cli.views.findings import write_document
 from gpuyard_core.errors import EnvironmentMissing, UsageError
 from gpuyard_core.local_files import write_file
 from gpuyard_core.models.values import NAME_LENGTH
-from gpuyard_core.terminal.console import diagnostics, results, write
-from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.console import diagnostics, results
 from gpuyard_core.terminal.exit_codes import OK
 from gpuyard_core.terminal.options import Format, FormatOption
 
@@ -92,16 +91,14 @@ def init(
     use += [] if created else [f"pulumi stack init {stack}"]
     use += ["pulumi preview"]
     if format is Format.JSON:
-        written = [str(folder / name) for name in files]
-        shown = document(
+        write_document(
             "init",
-            files=written,
+            files=[str(folder / name) for name in files],
             stack_created=created,
             problem=problem or None,
             replace=replace,
             use=use,
         )
-        write(as_json(shown))
         return OK
     console = results()
     for name in files:

@@ -1,6 +1,5 @@
 """`gpuyard metrics`: recording rules and alerts of a stack as a Prometheus rule file, and what they need."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -8,11 +7,9 @@ import typer
 
 from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.views.findings import document, reject
-from gpuyard.plan.records import PlatformPlan
+from gpuyard.cli.views.findings import reject, write_document
 from gpuyard_core.names import CLASS_LABEL
 from gpuyard_core.terminal.console import write
-from gpuyard_core.terminal.documents import as_json
 from gpuyard_core.terminal.exit_codes import OK
 from gpuyard_core.terminal.options import Format, FormatOption
 
@@ -40,25 +37,22 @@ def metrics(
     judged = validate_stack(stack)
     if judged.plan is None:
         return reject("metrics", judged, format, groups=None)
-    groups = rule_groups(judged.plan)
+    groups, labels = rule_groups(judged.plan), node_labels(judged.plan)
     if dashboards is not None:
         files = dashboard_files(judged.plan)
         write_folder(dashboards, files, by="gpuyard metrics", give="Give --dashboards")
     if format is Format.JSON:
-        needs = {
-            "node_labels": node_labels(judged.plan),
-            "counters": [each.name for each in counter_list()],
-        }
-        write(as_json(document("metrics", judged, groups=groups, **needs)))
+        write_document(
+            "metrics",
+            judged,
+            groups=groups,
+            node_labels=labels,
+            counters=[each.name for each in counter_list()],
+        )
     else:
-        write("".join(f"# {line}\n" for line in _needs(judged.plan)))
+        write(
+            f"# Rules of {judged.plan.name}. docs/guides/metrics.md describes the scrape configuration that they need.\n"
+            f"# kube-state-metrics: --metric-labels-allowlist=nodes=[{','.join(labels)}],pods=[{CLASS_LABEL}]\n"
+        )
         write(yaml.safe_dump({"groups": groups}, sort_keys=False, width=110))
     return OK
-
-
-def _needs(plan: PlatformPlan) -> Iterator[str]:
-    from gpuyard.render.observability.rules import node_labels
-
-    yield f"Rules of {plan.name}. docs/guides/metrics.md describes the scrape configuration that they need."
-    labels = ",".join(node_labels(plan))
-    yield f"kube-state-metrics: --metric-labels-allowlist=nodes=[{labels}],pods=[{CLASS_LABEL}]"

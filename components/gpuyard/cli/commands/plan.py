@@ -6,10 +6,9 @@ import typer
 
 from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.views.documents import plan_document
-from gpuyard.cli.views.findings import document, reject, show_accepted_findings
-from gpuyard_core.terminal.console import results, write
-from gpuyard_core.terminal.documents import as_json
+from gpuyard.cli.views.findings import reject, show_accepted_findings, write_document
+from gpuyard_core.terminal.console import results
+from gpuyard_core.terminal.documents import tree
 from gpuyard_core.terminal.exit_codes import OK
 from gpuyard_core.terminal.options import Format, FormatOption
 
@@ -26,10 +25,10 @@ def plan(
     if judged.plan is None:
         return reject("plan", judged, format, plan=None)
     if format is Format.JSON:
-        write(as_json(document("plan", judged, plan=plan_document(judged.plan))))
+        write_document("plan", judged, plan=tree(judged.plan))
         return OK
     from gpuyard.cli.views.plan import show_plan
 
-    show_plan(judged.plan, (), results(), verbose=verbose)
+    show_plan(judged.plan, results(), verbose=verbose)
     show_accepted_findings(judged)
     return OK

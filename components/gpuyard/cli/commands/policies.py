@@ -10,9 +10,8 @@ import typer
 from gpuyard.cli.commands.about import installed_version
 from gpuyard.cli.folder import write_folder
 from gpuyard.cli.shipped import distribution_folder
-from gpuyard.cli.views.findings import document
-from gpuyard_core.terminal.console import results, write
-from gpuyard_core.terminal.documents import as_json
+from gpuyard.cli.views.findings import write_document
+from gpuyard_core.terminal.console import results
 from gpuyard_core.terminal.exit_codes import OK
 from gpuyard_core.terminal.options import Format, FormatOption
 
@@ -40,7 +39,9 @@ def policies(
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Write the policy pack. It runs in this Python environment, or in its own."""
-    here = _environment()
+    # This virtual environment, if `gpuyard-lint[policy]` is installed in it.
+    is_own = sys.prefix != sys.base_prefix and find_spec("pulumi_policy") is not None
+    here = sys.prefix if is_own else None
     files = {
         file.name: file.read_text(encoding="utf-8")
         for file in distribution_folder("policies").glob("*.py")
@@ -51,34 +52,18 @@ def policies(
     use = [f"pulumi preview --policy-pack {path}"]
     if here is None:
         own = path / _OWN
-        setup = [
-            f"python3 -m venv {own}",
-            f"{own}/bin/pip install -r {path / 'requirements.txt'}",
-        ]
-        use = [*setup, *use]
+        install = f"{own}/bin/pip install -r {path / 'requirements.txt'}"
+        use = [f"python3 -m venv {own}", install, *use]
     if format is Format.JSON:
         runs_in = here or str(path / _OWN)
-        shown = document(
-            "policies", out=str(path), files=written.files, environment=runs_in, use=use
-        )
-        write(as_json(shown))
+        write_document("policies", out=str(path), files=written.files, environment=runs_in, use=use)
         return OK
     console = results()
     for name in written.files:
         console.print(str(path / name))
     console.print()
-    console.print(
-        "next"
-        if here
-        else "next; run once, because pulumi-policy is not installed in this environment"
-    )
+    once = "; run once, because pulumi-policy is not installed in this environment"
+    console.print(f"next{'' if here else once}")
     for command in use:
         console.print(command, indent=2)
     return OK
-
-
-def _environment() -> str | None:
-    """This virtual environment, if `gpuyard-lint[policy]` is installed in it."""
-    if sys.prefix == sys.base_prefix or find_spec("pulumi_policy") is None:
-        return None
-    return sys.prefix

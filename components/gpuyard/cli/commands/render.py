@@ -7,9 +7,8 @@ import typer
 
 from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.views.findings import document, reject, show_accepted_findings
-from gpuyard_core.terminal.console import diagnostics, results, write
-from gpuyard_core.terminal.documents import as_json
+from gpuyard.cli.views.findings import reject, show_accepted_findings, write_document
+from gpuyard_core.terminal.console import diagnostics, results
 from gpuyard_core.terminal.exit_codes import OK
 from gpuyard_core.terminal.options import Format, FormatOption
 
@@ -45,17 +44,13 @@ def render(
         return reject("render", judged, format, files=[], removed=[])
     written = write_folder(out, render_files(judged.plan, known))
     if format is Format.JSON:
-        write(
-            as_json(
-                document(
-                    "render",
-                    judged,
-                    out=str(out),
-                    files=written.files,
-                    removed=written.removed,
-                    kept=written.retained,
-                )
-            )
+        write_document(
+            "render",
+            judged,
+            out=str(out),
+            files=written.files,
+            removed=written.removed,
+            kept=written.retained,
         )
         return OK
     console = results()

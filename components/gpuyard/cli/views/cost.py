@@ -1,14 +1,14 @@
 """The bill: tables for a terminal, Markdown for a pull request, a document for programs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gpuyard.cli.views.documents import money
 from gpuyard.plan.money.bill_changes import CLUSTER_FEE, UNASSIGNED
 from gpuyard.plan.money.savings import Saving, savings, to_monthly_total, unit_costs
-from gpuyard.plan.records import COST_CASES, Bill, BillLine, CommitmentLine, NodePrice, PlatformPlan
+from gpuyard.plan.records import COST_CASES, Bill, BillLine, PlatformPlan, Total
 from gpuyard.spec.platform import HOURS_PER_MONTH
-from gpuyard_core.terminal.console import Cell, Column, Console, table
+from gpuyard_core.terminal.console import Cell, Column, Console, number_columns, table
 from gpuyard_core.terminal.documents import tree
 from gpuyard_core.terminal.text import pluralize, usd
 
@@ -58,22 +58,15 @@ def show_totals(plan: PlatformPlan, console: Console) -> None:
         )
         for case in COST_CASES
     ]
-    columns = [
-        Column(""),
-        Column("$/hour", "right"),
-        Column("$/month", "right"),
-        Column("", wraps=True),
-    ]
+    columns = [Column(""), *number_columns("$/hour", "$/month"), Column("", wraps=True)]
     console.show(table(columns, rows))
-    console.print_wrapped(expected_case_assumptions(bill), style="dim", indent=2)
+    console.note(expected_case_assumptions(bill))
     missing = unknown_prices(bill)
     for text in [*missing, *priced_elsewhere(bill)]:
         console.print_wrapped(text, first="! ", style="yellow", indent=2)
     if missing or bill.elsewhere:
-        console.print_wrapped(_YOURS, style="dim", indent=4)
-
-
-_YOURS = "set the prices that you pay under `prices` in the stack file to include them in the sums"
+        yours = "set the prices that you pay under `prices` in the stack file to include them in the sums"
+        console.print_wrapped(yours, style="dim", indent=4)
 
 
 def priced_elsewhere(bill: Bill) -> list[str]:
@@ -106,34 +99,21 @@ def _sums(cases: Sequence[str]) -> str:
 
 def _show_pools(bill: Bill, console: Console) -> None:
     console.title("Pools", "$/hour; running: nodes on average in the expected cost")
-    columns = [
-        Column("pool", name=True),
-        Column("machine"),
-        Column("nodes", "right"),
-        Column("running", "right"),
-        *(Column(case, "right") for case in COST_CASES),
-    ]
-    console.show(table(columns, _rows(bill)))
+    figures = number_columns("nodes", "running", *COST_CASES)
+    console.show(table([Column("pool", name=True), Column("machine"), *figures], _rows(bill)))
     for line in bill.lines:
         for note in filter(None, (line.note, _maximum_prices(line))):
-            console.print_wrapped(f"{line.pool}: {note}", style="dim", indent=2)
+            console.note(f"{line.pool}: {note}")
     for fee in bill.fees:
         if fee.note:
-            console.print_wrapped(f"{CLUSTER_FEE}: {fee.note}", style="dim", indent=2)
+            console.note(f"{CLUSTER_FEE}: {fee.note}")
     if bill.left_out:
-        console.print_wrapped(excluded_costs(bill), style="dim", indent=2)
+        console.note(excluded_costs(bill))
 
 
 def excluded_costs(bill: Bill) -> str:
     """Billed items that the sums leave out."""
     return f"not in the sums: {', '.join(bill.left_out)}"
-
-
-def _fees(bill: Bill) -> list[tuple[str, ...]]:
-    return [
-        (CLUSTER_FEE, fee.service, "", "", *(money(fee.total(case)) for case in COST_CASES))
-        for fee in bill.fees
-    ]
 
 
 def _maximum_prices(line: BillLine) -> str:
@@ -146,30 +126,30 @@ def _maximum_prices(line: BillLine) -> str:
     return ", ".join(dict.fromkeys(prices))
 
 
-def _line(line: BillLine) -> tuple[str, ...]:
-    return (
-        line.pool,
-        line.machine,
-        str(line.nodes),
-        f"{line.running_nodes:.4g}",
-        *(money(getattr(line, case), nodes=False) for case in COST_CASES),
-    )
-
-
 IDLE = "idle commitment"
 
 
 def _rows(bill: Bill) -> list[tuple[str, ...]]:
-    return [*map(_line, bill.lines), *_idle(bill), *_fees(bill)]
-
-
-def _idle(bill: Bill) -> list[tuple[str, ...]]:
-    """Rows of unused commitments: part of the bill, but of no pool."""
-    rows = []
-    for c in bill.commitments:
-        if any((c.idle_minimum, c.idle_expected, c.idle_maximum)):
-            costs = [money(c.idle_cost(case)) for case in COST_CASES]
-            rows.append((IDLE, c.machine, str(c.nodes), "", *costs))
+    """Pools, unused commitments, which are of no pool, and cluster fees."""
+    rows: list[tuple[str, ...]] = [
+        (
+            line.pool,
+            line.machine,
+            str(line.nodes),
+            f"{line.running_nodes:.4g}",
+            *(money(getattr(line, case), nodes=False) for case in COST_CASES),
+        )
+        for line in bill.lines
+    ]
+    rows += [
+        (IDLE, c.machine, str(c.nodes), "", *(money(c.idle_cost(case)) for case in COST_CASES))
+        for c in bill.commitments
+        if any((c.idle_minimum, c.idle_expected, c.idle_maximum))
+    ]
+    rows += [
+        (CLUSTER_FEE, fee.service, "", "", *(money(fee.total(case)) for case in COST_CASES))
+        for fee in bill.fees
+    ]
     return rows
 
 
@@ -177,30 +157,21 @@ def _show_teams(plan: PlatformPlan, console: Console) -> None:
     if not plan.teams:
         return
     console.title("Teams", "$/month; guarantee: at full use, its share of the maximum cost")
-    budgets = [
-        "-" if t.budget_usd_per_month is None else usd(t.budget_usd_per_month) for t in plan.teams
-    ]
-    rows: list[Sequence[Cell]] = [
-        (
-            UNASSIGNED if s.team is None else s.team,
-            money(to_monthly_total(s.maximum), nodes=False),
-            money(to_monthly_total(s.expected), nodes=False),
-            budget,
-        )
-        for s, budget in zip(plan.bill.shares, [*budgets, ""], strict=True)
-    ]
     bill = plan.bill
-    together = (
-        money(to_monthly_total(each), nodes=False) for each in (bill.maximum, bill.expected)
+    budgets = (
+        "-" if t.budget_usd_per_month is None else usd(t.budget_usd_per_month) for t in plan.teams
     )
-    rows.append(("total", *together, ""))
-    columns = [
-        Column("team", name=True),
-        Column("guarantee", "right"),
-        Column("expected", "right"),
-        Column("budget", "right"),
+    rows: list[Sequence[Cell]] = [
+        (s.team or UNASSIGNED, _monthly(s.maximum), _monthly(s.expected), budget)
+        for s, budget in zip(bill.shares, [*budgets, ""], strict=True)
     ]
-    console.show(table(columns, rows))
+    rows.append(("total", _monthly(bill.maximum), _monthly(bill.expected), ""))
+    columns = number_columns("guarantee", "expected", "budget")
+    console.show(table([Column("team", name=True), *columns], rows))
+
+
+def _monthly(total: Total) -> str:
+    return money(to_monthly_total(total), nodes=False)
 
 
 def _show_units(plan: PlatformPlan, console: Console) -> None:
@@ -216,15 +187,8 @@ def _show_units(plan: PlatformPlan, console: Console) -> None:
         )
         for u in unit_costs(plan)
     ]
-    columns = [
-        Column("pool", name=True),
-        Column("unit"),
-        Column("per node", "right"),
-        Column("GPU share", "right"),
-        Column("$/hour", "right"),
-        Column("in use", "right"),
-    ]
-    console.show(table(columns, rows))
+    figures = number_columns("per node", "GPU share", "$/hour", "in use")
+    console.show(table([Column("pool", name=True), Column("unit"), *figures], rows))
 
 
 def _show_commitments(bill: Bill, console: Console) -> None:
@@ -232,29 +196,26 @@ def _show_commitments(bill: Bill, console: Console) -> None:
         return
     console.title("Commitments", "paid whether used or not")
     for line in bill.commitments:
+        is_unknown = line.usd_per_node is None
+        price = (
+            f"a {line.basis}" if is_unknown else f"{usd(line.usd_per_node)} $/hour ({line.basis})"
+        )
         console.print_wrapped(
-            f"{line.nodes} × {line.machine} for {pluralize(line.years, 'year')} at {_each(line)}:"
+            f"{line.nodes} × {line.machine} for {pluralize(line.years, 'year')} at {price}:"
             f" {_break_even(line.break_even_percent)}",
             indent=2,
         )
-        console.print_wrapped(_split(line), indent=4)
-
-
-def _each(line: CommitmentLine) -> str:
-    if line.usd_per_node is None:
-        return f"a {line.basis}"
-    return f"{usd(line.usd_per_node)} $/hour ({line.basis})"
-
-
-def _split(line: CommitmentLine) -> str:
-    """The nodes that the commitment covers, and its idle nodes."""
-    parts = [
-        f"{c.baseline} of {pluralize(c.baseline + c.burst, 'node')} of {c.pool}"
-        f" ({c.minimum:.4g} minimum, {c.expected:.4g} expected), {c.burst} not covered"
-        for c in line.covers
-    ]
-    pays = f"covers {'; '.join(parts)}" if parts else "covers no node of any pool"
-    return f"{pays}; idle: {line.idle_minimum:.4g} at minimum cost, {line.idle_expected:.4g} at expected cost"
+        # the nodes that the commitment covers, and its idle nodes
+        parts = [
+            f"{c.baseline} of {pluralize(c.baseline + c.burst, 'node')} of {c.pool}"
+            f" ({c.minimum:.4g} minimum, {c.expected:.4g} expected), {c.burst} not covered"
+            for c in line.covers
+        ]
+        console.print_wrapped(
+            f"covers {'; '.join(parts) or 'no node of any pool'}; idle: {line.idle_minimum:.4g} at minimum cost,"
+            f" {line.idle_expected:.4g} at expected cost",
+            indent=4,
+        )
 
 
 def _break_even(percent: float | None) -> str:
@@ -286,19 +247,12 @@ def _show_savings(plan: PlatformPlan, console: Console) -> None:
         columns = [
             Column("pool", name=True),
             Column("commitment"),
-            Column("$/hour", "right"),
-            Column("cheaper from", "right"),
-            Column("minimum", "right"),
-            Column("expected", "right"),
+            *number_columns("$/hour", "cheaper from", "minimum", "expected"),
         ]
         console.show(table(columns, [_saving(s) for s in result]))
-        console.print_wrapped(
-            "expected: the saving if this many nodes run all the time; fewer may run",
-            style="dim",
-            indent=2,
-        )
+        console.note("expected: the saving if this many nodes run all the time; fewer may run")
     for source in dict.fromkeys(s.source for s in result if not s.verified):
-        console.print_wrapped(source, first="* not verified: ", style="dim", indent=2)
+        console.note(source, "* not verified: ")
     by_offer: dict[tuple[str, str], list[str]] = {}
     for none in unknown:
         offer = (", ".join(none.commitments), str(none.since))
@@ -334,15 +288,16 @@ def _show_prices(plan: PlatformPlan, console: Console) -> None:
         for price in line.prices
         for each in price.each or (price,)
     }
-    rows = [(machine, mode, _range(p), p.basis) for (machine, mode), p in results.items()]
     fees = plan.bill.fees
+    rows = [
+        (machine, mode, _range(p.low, p.high), p.basis) for (machine, mode), p in results.items()
+    ]
     rows += [
-        (f.service, "cluster", _from_to(f.minimum_usd_per_hour, f.maximum_usd_per_hour), f.basis)
+        (f.service, "cluster", _range(f.minimum_usd_per_hour, f.maximum_usd_per_hour), f.basis)
         for f in fees
     ]
     columns = [
-        Column("machine"),
-        Column("capacity"),
+        *map(Column, ("machine", "capacity")),
         Column("low-high", "right"),
         Column("source", wraps=True),
     ]
@@ -354,44 +309,42 @@ def _show_prices(plan: PlatformPlan, console: Console) -> None:
         console.print_wrapped(SIMULATED, indent=2)
 
 
-def _range(price: NodePrice) -> str:
-    if price.low is None or price.high is None:
-        return "unknown" if price.high is None else f"at most {usd(price.high)}"
-    return _from_to(price.low, price.high)
-
-
-def _from_to(low: float, high: float) -> str:
+def _range(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "unknown" if high is None else f"at most {usd(high)}"
     return usd(low) if low == high else f"{usd(low)}-{usd(high)}"
+
+
+def markdown_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1
+) -> list[str]:
+    """The lines of a table and an empty line; columns after the first `names` are numbers."""
+    head, *lines = (f"| {' | '.join(row)} |" for row in (heads, *rows))
+    head = head.replace("|  |", "| |")  # a column without a head
+    return [head, f"|{'---|' * names}{'---:|' * (len(heads) - names)}", *lines, ""]
 
 
 def cost_markdown(plan: PlatformPlan) -> str:
     """One stack's bill for a pull request."""
     bill = plan.bill
+    totals = {case: getattr(bill, case) for case in COST_CASES}
+    heads = ("pool", "machine", "nodes", "running", *COST_CASES)
     lines = [
         f"### Cost of `{plan.name}`",
         "",
         f"US dollars {priced(plan)}; {expected_case_assumptions(bill)}.",
         "",
-        "| | $/hour | $/month |",
-        "|---|---:|---:|",
-    ]
-    for case in COST_CASES:
-        total = getattr(bill, case)
-        lines.append(f"| {case} | {money(total)} | {money(to_monthly_total(total))} |")
-    lines += [
-        "",
-        "| pool | machine | nodes | running | minimum | expected | maximum |",
-        "|---|---|---:|---:|---:|---:|---:|",
-        *("| " + " | ".join(row) + " |" for row in _rows(bill)),
-        "",
+        *markdown_table(
+            ("", "$/hour", "$/month"),
+            [(case, money(each), money(to_monthly_total(each))) for case, each in totals.items()],
+        ),
+        *markdown_table(heads, _rows(bill), names=2),
     ]
     if plan.teams:
-        lines += ["| team, $/month | guarantee | expected |", "|---|---:|---:|"]
-        for s in bill.shares:
-            name = UNASSIGNED if s.team is None else s.team
-            sums = (money(to_monthly_total(each), nodes=False) for each in (s.maximum, s.expected))
-            lines.append(f"| {name} | {' | '.join(sums)} |")
-        lines.append("")
+        rows = [
+            (s.team or UNASSIGNED, _monthly(s.maximum), _monthly(s.expected)) for s in bill.shares
+        ]
+        lines += markdown_table(("team, $/month", "guarantee", "expected"), rows)
     return "\n".join([*lines, *caveats(plan)]).rstrip() + "\n"
 
 
@@ -403,12 +356,13 @@ def caveats(*plans: PlatformPlan) -> list[str]:
         for text in [*unknown_prices(plan.bill), *priced_elsewhere(plan.bill)]
     )
     simulated = [SIMULATED] if any(p.bill.simulated for p in plans) else []
-    more = dict.fromkeys(_sentence(excluded_costs(p.bill)) for p in plans if p.bill.left_out)
+    more = dict.fromkeys(f"{capital(excluded_costs(p.bill))}." for p in plans if p.bill.left_out)
     return [*unknown, *more, *simulated]
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+def capital(text: str) -> str:
+    """The text with a capital first letter."""
+    return text[:1].upper() + text[1:]
 
 
 def cost_document(plan: PlatformPlan) -> dict[str, Any]:

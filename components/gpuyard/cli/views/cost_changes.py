@@ -1,9 +1,15 @@
 """The difference of two bills: as text, as Markdown for a pull request, as a document."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from gpuyard.cli.views.cost import caveats, expected_case_assumptions, priced
+from gpuyard.cli.views.cost import (
+    capital,
+    caveats,
+    expected_case_assumptions,
+    markdown_table,
+    priced,
+)
 from gpuyard.cli.views.documents import money
 from gpuyard.plan.money.bill_changes import (
     BillChange,
@@ -13,14 +19,14 @@ from gpuyard.plan.money.bill_changes import (
     team_changes,
     total_changes,
 )
-from gpuyard.plan.records import PlatformPlan, Total
+from gpuyard.plan.records import COST_CASES, PlatformPlan, Total
 from gpuyard.spec.sections import Commitment, MachinePrice, Prices
 from gpuyard_core.findings import format_list
-from gpuyard_core.terminal.console import Cell, Column, Console, table
+from gpuyard_core.terminal.console import Cell, Column, Console, number_columns, table
 from gpuyard_core.terminal.documents import tree
 from gpuyard_core.terminal.text import pluralize, signed_usd, usd
 
-_MONEY = (Column("before", "right"), Column("after", "right"), Column("change", "right"))
+_MONEY = number_columns("before", "after", "change")
 _TEAMS = "guarantees at full use, $/month"
 
 
@@ -31,29 +37,25 @@ def show_changes(
     console.print((f"from {names[0]} to {names[1]}", "bold"))
     console.print(f"US dollars {priced(after)}")
     console.title("Total", "$/hour")
-    console.show(table([Column(""), *_MONEY], _case_rows(total_changes(before, after))))
+    console.show(table([Column(""), *_MONEY], map(_row, total_changes(before, after))))
     pools = pool_changes(before, after)
     if changed := [p for p in pools if p.is_changed]:
         console.title("Pools", "$/hour")
         columns = [Column("pool", name=True), Column("nodes", wraps=True), Column(""), *_MONEY]
-        rows = [_pool_cells(p) for p in changed]
+        rows: list[tuple[Cell, ...]] = [
+            (pool_name(p), pool_nodes(p), *zip(*map(_row, p.cases), strict=True)) for p in changed
+        ]
         console.show(table(columns, rows))
     _show_same("pools", [pool_name(p) for p in pools if not p.is_changed], console)
     teams = team_changes(before, after)
-    if any(c.is_changed for c in teams):
+    if changed_teams := [_row(c) for c in teams if c.is_changed]:
         console.title("Teams", _TEAMS)
-        rows = [_row(c) for c in teams if c.is_changed]
-        console.show(table([Column("", name=True), *_MONEY], rows))
+        console.show(table([Column("", name=True), *_MONEY], changed_teams))
         _show_same("teams", [c.name for c in teams if not c.is_changed], console)
     console.print()
     console.print_wrapped(f"{expected_case_assumptions(after.bill)}.")
     for text in (*(f"{n}." for n in notes(before, after)), *caveats(before, after)):
         console.print_wrapped(text)
-
-
-def _pool_cells(pool: PoolChange) -> tuple[Cell, ...]:
-    names, before, after, change = zip(*_case_rows(pool.cases), strict=True)
-    return (pool_name(pool), pool_nodes(pool), names, before, after, change)
 
 
 def pool_name(pool: PoolChange) -> str:
@@ -81,12 +83,8 @@ def _nodes(nodes: Sequence[BilledNodes]) -> str:
     return ", ".join(f"{each.number}{_TIMES}{each.machine}" for each in nodes)
 
 
-def _case_rows(cases: Iterable[BillChange]) -> list[tuple[str, ...]]:
-    return [(each.name, *_row(each)[1:]) for each in cases]
-
-
-def _row(change: BillChange) -> tuple[str, ...]:
-    return (change.name, _was(change), _now(change), signed_usd(change.difference))
+def _row(change: BillChange) -> tuple[str, str, str, str]:
+    return change.name, _shown(change.before), _shown(change.after), signed_usd(change.difference)
 
 
 def _show_same(what: str, names: Sequence[str], console: Console) -> None:
@@ -102,65 +100,34 @@ def changes_markdown(before: PlatformPlan, after: PlatformPlan, names: tuple[str
         "",
         f"US dollars {priced(after)}.",
         "",
-        "| $/hour | before | after | change |",
-        "|---|---:|---:|---:|",
-        *(f"| {' | '.join(row)} |" for row in _case_rows(total_changes(before, after))),
-        "",
+        *markdown_table(
+            ("$/hour", "before", "after", "change"), map(_row, total_changes(before, after))
+        ),
     ]
     pools = pool_changes(before, after)
     if changed := [p for p in pools if p.is_changed]:
-        lines += [
-            "| pool, $/hour | nodes | minimum | expected | maximum | change of maximum |",
-            "|---|---|---:|---:|---:|---:|",
-            *(_pool_row(p) for p in changed),
-            "",
-        ]
+        heads = ("pool, $/hour", "nodes", *COST_CASES, "change of maximum")
+        lines += markdown_table(heads, map(_pool_row, changed), names=2)
     if same := [pool_name(p) for p in pools if not p.is_changed]:
         lines += [f"Pools without change: {format_list(same)}.", ""]
     teams = team_changes(before, after)
-    if any(c.is_changed for c in teams):
-        lines += [
-            f"| team, {_TEAMS} | before | after | change |",
-            "|---|---:|---:|---:|",
-            *(_markdown_row(c) for c in teams if c.is_changed),
-            "",
-        ]
+    if changed_teams := [c for c in teams if c.is_changed]:
+        team_heads = (f"team, {_TEAMS}", "before", "after", "change")
+        lines += markdown_table(team_heads, map(_row, changed_teams))
         if unchanged := [c.name for c in teams if not c.is_changed]:
             lines += [f"Teams without change: {format_list(unchanged)}.", ""]
     sentences = [
         f"{expected_case_assumptions(after.bill)}.",
         *(f"{n}." for n in notes(before, after)),
     ]
-    points = [f"- {text}" for text in [*map(_capital, sentences), *caveats(before, after)]]
+    points = [f"- {text}" for text in [*map(capital, sentences), *caveats(before, after)]]
     return "\n".join([*lines, *points]).rstrip() + "\n"
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _markdown_row(change: BillChange) -> str:
-    return f"| {' | '.join(_row(change))} |"
-
-
-def _pool_row(pool: PoolChange) -> str:
+def _pool_row(pool: PoolChange) -> list[str]:
+    shown = (" → ".join(dict.fromkeys(_row(case)[1:3])) for case in pool.cases)
     maximum = signed_usd(pool.cases[-1].difference)
-    return (
-        f"| {' | '.join([pool_name(pool), pool_nodes(pool), *map(_arrow, pool.cases), maximum])} |"
-    )
-
-
-def _arrow(change: BillChange) -> str:
-    was, now = _was(change), _now(change)
-    return now if was == now else f"{was} → {now}"
-
-
-def _was(change: BillChange) -> str:
-    return _shown(change.before)
-
-
-def _now(change: BillChange) -> str:
-    return _shown(change.after)
+    return [pool_name(pool), pool_nodes(pool), *shown, maximum]
 
 
 def _shown(total: Total | None) -> str:
@@ -188,25 +155,18 @@ def notes(before: PlatformPlan, after: PlatformPlan) -> list[str]:
     if old.cluster_usd_per_hour != new.cluster_usd_per_hour:
         fees = [_own_price(p.cluster_usd_per_hour) for p in (old, new)]
         lines.append(f"your price of the cluster: {fees[0]} → {fees[1]}")
-    lines += [
-        f"your price of {name}{how}: {_own_price(one)} → {_own_price(two)}"
-        for name in sorted({*old.machines, *new.machines})
-        for how, one, two in _own_prices(old.machines.get(name), new.machines.get(name))
-        if one != two
-    ]
+    for name in sorted({*old.machines, *new.machines}):
+        was_own, own = (p.machines.get(name) or MachinePrice() for p in (old, new))
+        for how, one, two in (
+            ("", was_own.on_demand, own.on_demand),
+            (" on spot", was_own.spot, own.spot),
+            (" from a reservation", was_own.reserved, own.reserved),
+        ):
+            if one != two:
+                lines.append(f"your price of {name}{how}: {_own_price(one)} → {_own_price(two)}")
     lines += [f"removed: {_commitment(c)}" for c in old.commitments if c not in new.commitments]
     lines += [f"new: {_commitment(c)}" for c in new.commitments if c not in old.commitments]
     return lines
-
-
-def _own_prices(
-    old: MachinePrice | None, new: MachinePrice | None
-) -> Iterator[tuple[str, float | None, float | None]]:
-    """By capacity type: the earlier and the later price."""
-    was, now = old or MachinePrice(), new or MachinePrice()
-    yield "", was.on_demand, now.on_demand
-    yield " on spot", was.spot, now.spot
-    yield " from a reservation", was.reserved, now.reserved
 
 
 def _own_price(price: float | None) -> str:

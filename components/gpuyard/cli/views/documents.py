@@ -1,18 +1,11 @@
-"""Plans as documents, and sums of a plan as text."""
+"""Sums of a plan as text."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gpuyard_core.terminal.documents import tree
 from gpuyard_core.terminal.text import usd
 
 if TYPE_CHECKING:
-    from gpuyard.plan.records import PlatformPlan, Total
-
-
-def plan_document(plan: "PlatformPlan") -> dict[str, Any]:
-    """The whole plan, and the spec it comes from."""
-    result: dict[str, Any] = tree(plan)
-    return result
+    from gpuyard.plan.records import Total
 
 
 def money(total: "Total", *, nodes: bool = True) -> str:
@@ -21,9 +14,6 @@ def money(total: "Total", *, nodes: bool = True) -> str:
         return usd(total.known_usd)
     if not total.known_usd:
         return "unknown"
-    whose = f" for {_nodes(total.unknown_nodes)}" if nodes else ""
+    count = total.unknown_nodes
+    whose = f" for {count:.4g} {'node' if count == 1 else 'nodes'}" if nodes else ""
     return f"{usd(total.known_usd)} + unknown{whose}"
-
-
-def _nodes(count: float) -> str:
-    return f"{count:.4g} {'node' if count == 1 else 'nodes'}"

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from gpuyard_core.findings import Diagnostic, Severity
@@ -44,9 +44,10 @@ def show_findings(judged: "ValidatedStack", console: Console) -> None:
         place = f"{judged.file}:{line}" if (line := judged.line_of(finding)) else judged.file
         show_finding(finding, console, place)
         if others:
-            console.print_wrapped(
-                _and_more(others), first="also".ljust(_WORD), style="dim", indent=_INDENT
-            )
+            places = ", ".join(each.where for each in others[:_NAMED])
+            rest = ", …" if len(others) > _NAMED else ""
+            text = f"and {len(others):,} more: {places}{rest}; {_EVERY}"
+            console.print_wrapped(text, first="also".ljust(_WORD), style="dim", indent=_INDENT)
     more = sum(map(len, groups[MAX_SHOWN:]))
     if more > 0:
         console.print()
@@ -56,11 +57,8 @@ def show_findings(judged: "ValidatedStack", console: Console) -> None:
 def _folded(judged: "ValidatedStack") -> list[list[Diagnostic]]:
     """Equal notes as one group, at the position of the first; other findings as groups of one."""
     spec = judged.reading.spec
-    names = (
-        {each.name for of in (spec.pools, spec.teams, spec.shapes) for each in of}
-        if spec
-        else frozenset[str]()
-    )
+    lists = (spec.pools, spec.teams, spec.shapes) if spec else ()
+    names = {each.name for items in lists for each in items}
     stated = [(each, _statement(each, names)) for each in judged.findings]
     count = Counter(statement for _, statement in stated)
     groups: dict[object, list[Diagnostic]] = {}
@@ -80,13 +78,6 @@ def _statement(finding: Diagnostic, names: Collection[str]) -> tuple[object, ...
     return (finding.id, *path, *(_NUMBERED.sub("", text) for text in texts))
 
 
-def _and_more(others: Sequence[Diagnostic]) -> str:
-    """The notes that a group does not show."""
-    places = ", ".join(each.where for each in others[:_NAMED])
-    rest = ", …" if len(others) > _NAMED else ""
-    return f"and {len(others):,} more: {places}{rest}; {_EVERY}"
-
-
 def show_finding(finding: Diagnostic, console: Console, place: str = "") -> None:
     """Show a finding of a stack file, and its location in the file."""
     show_diagnostic(finding, finding.where, console, places=[("at", place)] if place else [])
@@ -103,7 +94,7 @@ def show_rejection(judged: "ValidatedStack") -> None:
 def reject(command: str, judged: "ValidatedStack", format_: Format, **more: Any) -> int:
     """End a command that has no plan; `more` are other keys of its document."""
     if format_ is Format.JSON:
-        write(as_json(document(command, judged, **more)))
+        write_document(command, judged, **more)
     else:
         show_rejection(judged)
     return FINDINGS
@@ -119,13 +110,13 @@ def show_accepted_findings(judged: "ValidatedStack") -> None:
 
 def document(command: str, judged: "ValidatedStack | None" = None, **more: Any) -> dict[str, Any]:
     """A JSON document with the keys that all commands have."""
-    content: dict[str, Any] = {}
     if judged is not None:
-        content["stack"] = judged.file
-        content["counts"] = {
-            s.value: sum(f.severity is s for f in judged.findings) for s in Severity
-        }
-        content["findings"] = [
-            finding_document(f, judged.file, judged.line_of(f)) for f in judged.findings
-        ]
-    return command_document(command, **content, **more)
+        counts = {s.value: sum(f.severity is s for f in judged.findings) for s in Severity}
+        findings = [finding_document(f, judged.file, judged.line_of(f)) for f in judged.findings]
+        more = {"stack": judged.file, "counts": counts, "findings": findings, **more}
+    return command_document(command, **more)
+
+
+def write_document(command: str, judged: "ValidatedStack | None" = None, **more: Any) -> None:
+    """Write the JSON document of a command to stdout."""
+    write(as_json(document(command, judged, **more)))

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from gpuyard.cli.views.cost import priced, show_totals
-from gpuyard.cli.views.findings import show_finding
 from gpuyard.cli.views.pool import show_pool
 from gpuyard.cli.views.queues import show_queues
 from gpuyard.plan.capacity.capacity_options import startup_time
@@ -14,29 +13,23 @@ from gpuyard.plan.records import (
     PoolInterruption,
     PoolPlan,
     Quota,
-    ReplicaGroup,
-    ServicePlan,
     ShapePlan,
-    StorePlan,
-    TeamPlan,
     ValidationPlan,
 )
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Scaling
 from gpuyard_core.catalogue.sharing import SharingMethod
-from gpuyard_core.findings import Diagnostic, format_list
+from gpuyard_core.findings import format_list
 from gpuyard_core.names import GPU_CLAIM, MIG_PREFIX
-from gpuyard_core.terminal.console import Cell, Column, Console, table
+from gpuyard_core.terminal.console import Cell, Column, Console, number_columns, table
 from gpuyard_core.terminal.text import pluralize, usd
 
 _FEW = 3
 """Maximum names in a cell."""
 
 
-def show_plan(
-    plan: PlatformPlan, findings: Sequence[Diagnostic], console: Console, *, verbose: bool = False
-) -> None:
-    """Show the derived platform, and its findings at the end."""
+def show_plan(plan: PlatformPlan, console: Console, *, verbose: bool = False) -> None:
+    """Show the derived platform."""
     where = f" in {plan.region}" if plan.region else ""
     console.print((plan.name, "bold"), f"  {plan.cloud}{where}, Kubernetes {plan.kubernetes}")
     _pools(plan, console)
@@ -46,7 +39,9 @@ def show_plan(
     if plan.queueing.dispatch is None:
         _software(plan, console)
     if verbose:
-        _labels(plan, console)
+        console.title("Nodes of each pool")
+        for pool in plan.pools:
+            show_pool(pool, console)
     _teams(plan, console)
     if verbose:
         show_limits(plan, console)
@@ -59,10 +54,6 @@ def show_plan(
     console.title("Hardware validation")
     for line in _hardware_check(plan.validation):
         console.print_wrapped(line, indent=2)
-    if findings:
-        console.title("Notes")
-        for finding in findings:
-            show_finding(finding, console)
 
 
 _LATER = {
@@ -103,14 +94,13 @@ def _pools(plan: PlatformPlan, console: Console) -> None:
     columns = [
         Column("pool", name=True),
         Column("nodes", "right"),
-        Column("machine"),
-        Column("GPUs per node"),
-        Column("sharing"),
+        *map(Column, ("machine", "GPUs per node", "sharing")),
     ]
     rows: list[tuple[Cell, ...]] = [
         (
             pool.name,
-            _count(pool),
+            # what scales them is below their number
+            (str(pool.nodes), *([] if pool.scaling is Scaling.FIXED else [pool.scaling])),
             pool.machines or pool.machine.name,
             _gpus(pool),
             _sharing(pool),
@@ -137,11 +127,6 @@ def _capacity(plan: PlatformPlan, console: Console) -> None:
         whose = [", ".join(pool.owners) or "-" for pool in plan.pools]
         rows = [(*row, each) for row, each in zip(rows, whose, strict=True)]
     console.show(table(columns, rows))
-
-
-def _count(pool: PoolPlan) -> tuple[str, ...]:
-    """The number of nodes, and what scales them."""
-    return (str(pool.nodes),) if pool.scaling is Scaling.FIXED else (str(pool.nodes), pool.scaling)
 
 
 def _sharing(pool: PoolPlan) -> str:
@@ -175,17 +160,13 @@ def _gpus(pool: PoolPlan) -> str:
 
 def _nodes(plan: PlatformPlan, console: Console) -> None:
     console.title("What a node advertises")
-    rows: list[tuple[str, ...]] = []
-    for pool in plan.pools:
-        for number, offer in enumerate(pool.advertised):
-            name = pool.name if number == 0 else ""
-            rows.append((name, str(offer.per_node), offer.resource, _one(offer)))
-    columns = [
-        Column("pool", name=True),
-        Column("count", "right"),
-        Column("resource", wraps=True),
-        Column("equals"),
+    rows = [
+        ("" if number else pool.name, str(offer.per_node), offer.resource, _one(offer))
+        for pool in plan.pools
+        for number, offer in enumerate(pool.advertised)
     ]
+    count, resource = Column("count", "right"), Column("resource", wraps=True)
+    columns = [Column("pool", name=True), count, resource, Column("equals")]
     console.show(table(columns, rows))
 
 
@@ -213,30 +194,22 @@ def _software(plan: PlatformPlan, console: Console) -> None:
         if result := pool.node_software:
             line = (result.image, _driver(result), _bundled(result, cut=cut, claims=claims))
             pools_by_line.setdefault(line, []).append(pool.name)
-    _picked(plan, console)
+    if plan.spec.software:  # JSON also has the pinned versions
+        console.title("Versions", "set by the stack file; all others are pinned")
+        versions = (f"{name} {plan.software[name]}" for name in plan.spec.software)
+        console.print_wrapped(", ".join(versions), indent=2)
     if not pools_by_line:
         return
     console.title("Node software")
     columns = [
         Column("pool", name=True),
-        Column("image"),
-        Column("driver"),
-        Column("from the GPU Operator"),
+        *map(Column, ("image", "driver", "from the GPU Operator")),
     ]
     every = len(pools_by_line) == 1 and len(plan.pools) > 1
     rows = [
         ("every pool" if every else tuple(pools), *line) for line, pools in pools_by_line.items()
     ]
     console.show(table(columns, rows))
-
-
-def _picked(plan: PlatformPlan, console: Console) -> None:
-    """Show the versions that the stack file sets; JSON also has the pinned ones."""
-    if plan.spec.software:
-        console.title("Versions", "set by the stack file; all others are pinned")
-        console.print_wrapped(
-            ", ".join(f"{name} {plan.software[name]}" for name in plan.spec.software), indent=2
-        )
 
 
 def _driver(result: NodeSoftware) -> str:
@@ -255,12 +228,6 @@ def _bundled(result: NodeSoftware, *, cut: bool, claims: bool) -> str:
     return "all" if len(parts) == len(possible) else ", ".join(parts) or "nothing"
 
 
-def _labels(plan: PlatformPlan, console: Console) -> None:
-    console.title("Nodes of each pool")
-    for pool in plan.pools:
-        show_pool(pool, console)
-
-
 def _teams(plan: PlatformPlan, console: Console) -> None:
     console.title("Teams", "" if plan.teams else "none: all capacity is unassigned")
     if not plan.teams:
@@ -269,25 +236,20 @@ def _teams(plan: PlatformPlan, console: Console) -> None:
         Column("team", name=True),
         Column("guarantee", wraps=True),
         Column("may borrow", wraps=True),
-        Column("$/month", "right"),
-        Column("budget", "right"),
+        *number_columns("$/month", "budget"),
     ]
-    console.show(table(columns, [_team(plan, team) for team in plan.teams]))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            team.name,
+            _amounts(plan, [(q, q.nominal) for q in team.quotas if q.nominal]),
+            _amounts(plan, [(q, q.borrow) for q in team.quotas if q.borrow]),
+            usd(team.guarantee_usd_per_month),
+            "-" if team.budget_usd_per_month is None else usd(team.budget_usd_per_month),
+        )
+        for team in plan.teams
+    ]
+    console.show(table(columns, rows))
     console.print(("  $/month: the guarantees at full use", "dim"))
-
-
-def _team(plan: PlatformPlan, team: TeamPlan) -> tuple[Cell, ...]:
-    budget = "-" if team.budget_usd_per_month is None else usd(team.budget_usd_per_month)
-    guaranteed = [(q, q.nominal) for q in team.quotas if q.nominal]
-    borrowed = [(q, q.borrow) for q in team.quotas if q.borrow]
-    cost = usd(team.guarantee_usd_per_month)
-    return (
-        team.name,
-        _amounts(plan, guaranteed),
-        _amounts(plan, borrowed),
-        cost,
-        budget,
-    )
 
 
 def _amounts(plan: PlatformPlan, amounts: Sequence[tuple[Quota, int]]) -> tuple[str, ...]:
@@ -302,63 +264,32 @@ def _queues(plan: PlatformPlan, console: Console) -> None:
     sharing = "by weight" if queueing.fair_sharing else "first come, first served"
     console.title("Queues", f"Kueue, preemption {queueing.preemption}, borrowed capacity {sharing}")
     show_queues(plan, console)
-    _priorities(plan, console)
-    _slices(plan, console)
+    if queueing.priorities:
+        entries = []
+        for priority in queueing.priorities:  # with the teams that have it by default
+            whose = ", ".join(t.name for t in plan.teams if t.priority == priority.name)
+            default = f" (default of {whose})" if whose else ""
+            entries.append(f"{priority.name} {priority.value}{default}")
+        console.note(f"{', '.join(entries)}; a job without one has 0", "priority  ")
+    if known := queueing.slices_of:  # compute slices of each profile, where quotas count them
+        takes = (f"{r.removeprefix(MIG_PREFIX)} takes {n}" for r, n in known.items())
+        console.note(", ".join(takes), "slices    ")
     _idle(plan, console)
     show_interruption(plan, console)
-    _dispatched(plan, console)
-    spare = _amounts(plan, [(q, q.nominal) for q in queueing.unassigned])
-    console.print_wrapped(
-        f"{', '.join(spare)}; teams may borrow it within their limits{_of_owners(plan)}"
-        if queueing.unassigned
-        else "none: every GPU is guaranteed to a team",
-        first="unassigned  ",
-        style="dim",
-        indent=2,
-    )
+    if dispatch := queueing.dispatch:
+        where = ", ".join(f"{w.name} (secret {w.secret})" for w in dispatch.clusters)
+        console.note(f"{where}; the first cluster that admits a job runs it", "clusters  ")
+    text = "none: every GPU is guaranteed to a team"
+    if queueing.unassigned:
+        spare = ", ".join(_amounts(plan, [(q, q.nominal) for q in queueing.unassigned]))
+        text = f"{spare}; teams may borrow it within their limits{_of_owners(plan)}"
+    console.note(text, "unassigned  ")
 
 
 def _of_owners(plan: PlatformPlan) -> str:
     spare = {q.pool for q in plan.queueing.unassigned}
-    owned = [
-        f", of {p.name} only {' and '.join(p.owners)}"
-        for p in plan.pools
-        if p.owners and p.name in spare
-    ]
-    return "".join(owned)
-
-
-def _priorities(plan: PlatformPlan, console: Console) -> None:
-    """Show each priority with the teams that have it by default."""
-    if not plan.queueing.priorities:
-        return
-    entries = []
-    for priority in plan.queueing.priorities:
-        whose = ", ".join(t.name for t in plan.teams if t.priority == priority.name)
-        entries.append(
-            f"{priority.name} {priority.value}" + (f" (default of {whose})" if whose else "")
-        )
-    console.print_wrapped(
-        f"{', '.join(entries)}; a job without one has 0",
-        first="priority  ",
-        style="dim",
-        indent=2,
-    )
-
-
-def _dispatched(plan: PlatformPlan, console: Console) -> None:
-    """Show the worker clusters."""
-    if dispatch := plan.queueing.dispatch:
-        where = ", ".join(f"{w.name} (secret {w.secret})" for w in dispatch.clusters)
-        message = f"{where}; the first cluster that admits a job runs it"
-        console.print_wrapped(message, first="clusters  ", style="dim", indent=2)
-
-
-def _slices(plan: PlatformPlan, console: Console) -> None:
-    """Show the compute slices of each profile, where quotas count them."""
-    if known := plan.queueing.slices_of:
-        message = ", ".join(f"{r.removeprefix(MIG_PREFIX)} takes {n}" for r, n in known.items())
-        console.print_wrapped(message, first="slices    ", style="dim", indent=2)
+    owned = [p for p in plan.pools if p.owners and p.name in spare]
+    return "".join(f", of {p.name} only {' and '.join(p.owners)}" for p in owned)
 
 
 def _idle(plan: PlatformPlan, console: Console) -> None:
@@ -373,9 +304,7 @@ def _idle(plan: PlatformPlan, console: Console) -> None:
         )
         teams_by_text.setdefault(how + (": dry run" if team.dry_run else ""), {})[team.team] = None
     for how, names in teams_by_text.items():
-        console.print_wrapped(
-            f"{_some(list(names))}: {how}", first="idle      ", style="dim", indent=2
-        )
+        console.note(f"{_some(list(names))}: {how}", "idle      ")
 
 
 def _shapes(plan: PlatformPlan, console: Console) -> None:
@@ -427,9 +356,7 @@ def show_interruption(plan: PlatformPlan, console: Console) -> None:
     for each in plan.interruption.pools if plan.interruption else ():
         pools_by_text.setdefault("; ".join(_messages(each)), []).append(each.pool)
     for how, pools in pools_by_text.items():
-        console.print_wrapped(
-            f"{', '.join(pools)}: {how}", first="interrupt ", style="dim", indent=2
-        )
+        console.note(f"{', '.join(pools)}: {how}", "interrupt ")
 
 
 def _messages(pool: PoolInterruption) -> Iterator[str]:
@@ -463,20 +390,19 @@ def show_services(plan: PlatformPlan, console: Console) -> None:
         Column("replicas"),
         Column("scales on", wraps=True),
     ]
-    rows = [_row(service, group) for service in plan.services for group in service.groups]
+    rows = [
+        (
+            group.name,
+            service.spec.team,
+            group.kind.value,
+            group.shape.pool,
+            str(group.replicas),
+            "" if group.is_fixed else ", ".join(service.spec.scale_on),
+        )
+        for service in plan.services
+        for group in service.groups
+    ]
     console.show(table(columns, rows))
-
-
-def _row(service: ServicePlan, group: ReplicaGroup) -> tuple[Cell, ...]:
-    scales_on = "" if group.is_fixed else ", ".join(service.spec.scale_on)
-    return (
-        group.name,
-        service.spec.team,
-        group.kind.value,
-        group.shape.pool,
-        str(group.replicas),
-        scales_on,
-    )
 
 
 def show_stores(plan: PlatformPlan, console: Console) -> None:
@@ -490,25 +416,24 @@ def show_stores(plan: PlatformPlan, console: Console) -> None:
         Column("store", name=True),
         Column("kind", wraps=True),
         Column("size", "right"),
-        Column("zone"),
-        Column("kept"),
+        *map(Column, ("zone", "kept")),
         Column("$/month", "right"),
     ]
-    console.show(table(columns, [_storage_row(store) for store in stores]))
+    rows = [
+        (
+            store.name,
+            store.kind,
+            "as needed" if store.size_gib is None else f"{store.size_gib:,} GiB",
+            store.zone or "-",
+            store.retention,
+            "unpriced" if store.usd_per_month is None else usd(store.usd_per_month),
+        )
+        for store in stores
+    ]
+    console.show(table(columns, rows))
     for basis in dict.fromkeys(each.basis for each in stores):
         whose = ", ".join(each.name for each in stores if each.basis == basis)
-        console.print_wrapped(f"{whose}: {basis}", style="dim", indent=2)
-
-
-def _storage_row(store: StorePlan) -> tuple[Cell, ...]:
-    return (
-        store.name,
-        store.kind,
-        "as needed" if store.size_gib is None else f"{store.size_gib:,} GiB",
-        store.zone or "-",
-        store.retention,
-        "unpriced" if store.usd_per_month is None else usd(store.usd_per_month),
-    )
+        console.note(f"{whose}: {basis}")
 
 
 def show_limits(plan: PlatformPlan, console: Console) -> None:
@@ -516,27 +441,17 @@ def show_limits(plan: PlatformPlan, console: Console) -> None:
     if not plan.teams:
         return
     console.title("Limits besides GPUs", "all pods of a team together")
-    columns = [
-        Column("team", name=True),
-        Column("CPUs", "right"),
-        Column("GiB", "right"),
-        Column("storage", "right"),
-        Column("claims", "right"),
-        Column("pods", "right"),
-        Column("one container", "right"),
+    figures = number_columns("CPUs", "GiB", "storage", "claims", "pods", "one container")
+    rows = [
+        (
+            team.name,
+            f"{team.limits.cpu:,}",
+            f"{team.limits.memory_gib:,}",
+            f"{team.limits.storage_gib:,} GiB",
+            f"{team.limits.claims:,}",
+            f"{team.limits.pods:,}",
+            f"{team.limits.container.cpu:,} CPUs, {team.limits.container.memory_gib:,} GiB",
+        )
+        for team in plan.teams
     ]
-    console.show(table(columns, [_team_row(team) for team in plan.teams]))
-
-
-def _team_row(team: TeamPlan) -> tuple[Cell, ...]:
-    limits, one = team.limits, team.limits.container
-    storage = f"{limits.storage_gib:,} GiB"
-    return (
-        team.name,
-        f"{limits.cpu:,}",
-        f"{limits.memory_gib:,}",
-        storage,
-        f"{limits.claims:,}",
-        f"{limits.pods:,}",
-        f"{one.cpu:,} CPUs, {one.memory_gib:,} GiB",
-    )
+    console.show(table([Column("team", name=True), *figures], rows))

@@ -43,11 +43,8 @@ def pool_facts(pool: PoolPlan) -> Iterator[tuple[str, str]]:
     allocatable = pool.allocatable
     each = f"{pool.cpu_per_gpu} CPUs and {pool.memory_gib_per_gpu:,} GiB per GPU"
     yield "alloc", f"{allocatable.cpu} CPUs, {allocatable.memory_gib:,} GiB for pods; {each}"
-    known = pool.machine.numa_nodes
-    yield (
-        "numa",
-        f"{pool.numa}, {pluralize(known, 'NUMA node') if known else 'unknown NUMA nodes'}",
-    )
+    nodes = pool.machine.numa_nodes
+    yield "numa", f"{pool.numa}, {pluralize(nodes, 'NUMA node') if nodes else 'unknown NUMA nodes'}"
     placed = ", used for topology-aware scheduling" if pool.topology else ""
     yield "levels", " > ".join(pool.topology_levels) + placed
     if pool.nccl:
@@ -63,11 +60,9 @@ def pool_facts(pool: PoolPlan) -> Iterator[tuple[str, str]]:
     if pool.upgrade:
         yield "update", pool.upgrade.description
     if (takes := startup_time(pool)) and pool.scaling is not Scaling.FIXED:
+        ready = f"a node is ready {takes} after the request, if machines are available"
         pulls = f"{GB_PULLED.least} to {GB_PULLED.most} s more per GB of image"
-        yield (
-            "start",
-            f"a node is ready {takes} after the request, if machines are available; {pulls}",
-        )
+        yield "start", f"{ready}; {pulls}"
     yield from _scale(pool)
 
 
@@ -95,14 +90,9 @@ def _scale(pool: PoolPlan) -> Iterator[tuple[str, str]]:
         tags = pluralize(len(scale.tags), "tag")
         yield "scale", f"Cluster Autoscaler reads the resources of a node from {tags} of its group"
     if pool.compute_class:
-        yield (
-            "scale",
-            f"GKE tries the capacity options in order, by ComputeClass {pool.compute_class}",
-        )
+        how = "GKE tries the capacity options in order"
+        yield "scale", f"{how}, by ComputeClass {pool.compute_class}"
     if has_failback(pool):
         yield "moves", _moves(pool)
-    if scale.undiscovered_resources:
-        yield (
-            "scale",
-            f"discovered only from a running node: {', '.join(scale.undiscovered_resources)}",
-        )
+    if late := ", ".join(scale.undiscovered_resources):
+        yield "scale", f"discovered only from a running node: {late}"

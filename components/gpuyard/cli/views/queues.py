@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gpuyard.plan.records import CohortPlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records import CohortPlan, PlatformPlan
 from gpuyard_core.names import LOCAL_QUEUE
 from gpuyard_core.terminal.console import Cell, Column, Console, table
 
@@ -10,23 +10,25 @@ from gpuyard_core.terminal.console import Cell, Column, Console, table
 def show_queues(plan: PlatformPlan, console: Console) -> None:
     """Show stop policies, then each team, then each cohort."""
     _stops(plan, console)
-    columns = [
-        Column("team", name=True),
-        Column("namespace", name=True),
-        Column("cluster queue", name=True),
-        Column("isolation"),
-        Column("weight", "right"),
-    ]
+    names = [Column(head, name=True) for head in ("team", "namespace", "cluster queue")]
     rows: list[tuple[Cell, ...]] = [
-        (t.name, _spaces(t), t.cluster_queue, t.isolation, f"{t.weight:g}") for t in plan.teams
+        (
+            team.name,
+            tuple(space.name for space in team.namespaces),
+            team.cluster_queue,
+            team.isolation,
+            f"{team.weight:g}",
+        )
+        for team in plan.teams
     ]
     if rows:
+        columns = [*names, Column("isolation"), Column("weight", "right")]
         console.show(table(columns, rows))
     _cohorts(plan, console)
     several = [t for t in plan.teams if set(t.queues) != {LOCAL_QUEUE}]
     if several:
         message = "; ".join(f"{team.name}: {_weighted_queues(team.queues)}" for team in several)
-        console.print_wrapped(message, first="queues    ", style="dim", indent=2)
+        console.note(message, "queues    ")
 
 
 def _weighted_queues(queues: Mapping[str, float]) -> str:
@@ -49,10 +51,6 @@ def _stops(plan: PlatformPlan, console: Console) -> None:
         console.print_wrapped(
             f"{', '.join(result)}", first="STOPPED  ", style="bold yellow", indent=2
         )
-
-
-def _spaces(team: TeamPlan) -> tuple[str, ...]:
-    return tuple(space.name for space in team.namespaces)
 
 
 def _cohorts(plan: PlatformPlan, console: Console) -> None:

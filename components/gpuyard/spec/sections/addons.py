@@ -1,11 +1,11 @@
 """Optional tools for teams: controllers of jobs, services, pipelines and deliveries."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import Field, model_serializer, model_validator
+from pydantic import Field, model_validator
 
-from gpuyard_core.models.values import Name, SpecModel, Switch, value_error
+from gpuyard_core.models.values import Name, NamedModel, SpecModel, Switch, value_error
 from gpuyard_core.names import GPU_OPERATOR_NAMESPACE
 
 
@@ -25,7 +25,7 @@ class AddonName(StrEnum):
     KSERVE = "kserve"
 
 
-class Addon(SpecModel):
+class Addon(NamedModel):
     """A tool, and the teams that may use it."""
 
     name: AddonName
@@ -34,17 +34,6 @@ class Addon(SpecModel):
     """Teams whose members may create its objects. Default: all teams."""
     install: Annotated[bool, Field(strict=True)] = True
     """Whether gpuyard installs it; false if the cluster has it. Default: true."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_shorthand(cls, value: Any) -> Any:
-        return {"name": value} if isinstance(value, str) else value
-
-    @model_serializer
-    def _to_shorthand(self) -> Any:
-        fields: dict[str, Any] = {"teams": list(self.teams)} if self.teams else {}
-        fields |= {} if self.install else {"install": False}
-        return {"name": self.name.value, **fields} if fields else self.name.value
 
 
 class OperatorSpec(SpecModel):

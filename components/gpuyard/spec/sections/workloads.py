@@ -1,12 +1,21 @@
 """Training runtimes and inference services that a platform offers."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import Field, model_serializer, model_validator
+from pydantic import Field
 
 from gpuyard.spec.sections.services import Service
-from gpuyard_core.models.values import Cidr, DriverName, ImagePrefix, Name, SpecModel, Switch, Text
+from gpuyard_core.models.values import (
+    Cidr,
+    DriverName,
+    ImagePrefix,
+    Name,
+    NamedModel,
+    SpecModel,
+    Switch,
+    Text,
+)
 
 
 class Framework(StrEnum):
@@ -18,7 +27,7 @@ class Framework(StrEnum):
     MPI = "mpi"
 
 
-class TrainingRuntime(SpecModel):
+class TrainingRuntime(NamedModel):
     """Training runtimes of one framework: one of Kubeflow Trainer for each pool."""
 
     framework: Framework
@@ -27,17 +36,6 @@ class TrainingRuntime(SpecModel):
     """Pools that get a runtime. Default: every pool with whole GPUs."""
     image: Text | None = None
     """Image of jobs that name none. Default: the image of Kubeflow Trainer's own runtime."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_shorthand(cls, value: Any) -> Any:
-        return {"framework": value} if isinstance(value, str) else value
-
-    @model_serializer
-    def _to_shorthand(self) -> Any:
-        fields: dict[str, Any] = {"pools": list(self.pools)} if self.pools else {}
-        fields |= {"image": self.image} if self.image else {}
-        return {"framework": self.framework.value, **fields} if fields else self.framework.value
 
 
 class Workloads(SpecModel):

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gpuyard import programs
 from gpuyard.cli.late_values import read_ids
 from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.views.findings import document, reject
+from gpuyard.cli.views.findings import reject, write_document
 from gpuyard_core.errors import UsageError
 from gpuyard_core.local_files import write_file
-from gpuyard_core.terminal.console import results, write
-from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.console import results
 from gpuyard_core.terminal.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
 from gpuyard_core.terminal.options import Format, FormatOption
 from gpuyard_core.terminal.text import pluralize
@@ -85,24 +85,19 @@ def adopt(  # noqa: PLR0913, PLR0917  each is an option
         )
     _reject_unknown_names(known_ids, graph)
     known_ids = _with_project(judged.plan, known_ids, project, ask=ask)
-    result = search(judged.plan, graph, known_ids, _asking() if ask else None, component)
+    result = search(
+        judged.plan, graph, known_ids, programs.run_commands if ask else None, component
+    )
     content = import_file(judged.plan, graph, result.ids, component)
     if out is not None:
         write_file(out, json.dumps(content, indent=2) + "\n")
     if into and not result.missing:
         _import(into, content)
     if format is Format.JSON:
-        output = document("adopt", judged, **_document(result, content, into))
-        write(as_json(output))
+        write_document("adopt", judged, **_document(result, content, into))
     else:
         _show(result, graph, results(), out, into)
     return ENVIRONMENT_MISSING if result.not_queried else FINDINGS if result.missing else OK
-
-
-def _asking() -> Any:
-    from gpuyard.programs import run_commands
-
-    return run_commands
 
 
 def _reject_unknown_names(known_ids: dict[str, str], graph: "CloudGraph") -> None:
@@ -115,9 +110,8 @@ def _reject_unknown_names(known_ids: dict[str, str], graph: "CloudGraph") -> Non
         if name not in known and ("." not in name or name.partition(".")[0] not in holders)
     ]
     if strangers:
-        shown = ", ".join(strangers)
         raise UsageError(
-            f"--ids: {shown}: this stack has no resource of this name. To list the names,"
+            f"--ids: {', '.join(strangers)}: this stack has no resource of this name. To list the names,"
             " run `gpuyard adopt` without --ids."
         )
 
@@ -132,7 +126,7 @@ def _with_project(
         return known_ids
     if project or PROJECT in known_ids:
         return {PROJECT: project, **known_ids} if project else known_ids
-    if ask and (result := plan.provider.caller_project(_asking())):
+    if ask and (result := plan.provider.caller_project(programs.run_commands)):
         return {PROJECT: result, **known_ids}
     raise UsageError("every Google Cloud id begins with a project: add --project ID.")
 
@@ -173,16 +167,18 @@ def _show(
     result: "SearchResult", graph: "CloudGraph", console: "Console", out: Path | None, into: str
 ) -> None:
     kinds = {each.name: each.kind for each in graph.resources}
-    for name, identity in result.ids.items():
-        console.print_wrapped(f"{name}: {identity}", first="found".ljust(_WIDTH), style="dim")
-    for each in result.differences:
-        message = f"{each.name}: {each.field} is {each.actual}, the stack file has {each.expected}"
-        console.print_wrapped(message, first="DIFFERS".ljust(_WIDTH), style="yellow")
-    for name, why in result.missing.items():
-        message = f"{name} ({kinds[name]}): {why}"
-        console.print_wrapped(message, first="MISSING".ljust(_WIDTH), style="yellow")
-    for about, why in result.not_queried.items():
-        console.print_wrapped(f"{about}: {why}", first="SKIPPED".ljust(_WIDTH), style="yellow")
+    found = [f"{name}: {identity}" for name, identity in result.ids.items()]
+    differs = [
+        f"{each.name}: {each.field} is {each.actual}, the stack file has {each.expected}"
+        for each in result.differences
+    ]
+    missing = [f"{name} ({kinds[name]}): {why}" for name, why in result.missing.items()]
+    skipped = [f"{about}: {why}" for about, why in result.not_queried.items()]
+    problems = {"DIFFERS": differs, "MISSING": missing, "SKIPPED": skipped}
+    for word, texts in {"found": found, **problems}.items():
+        for text in texts:
+            style = "yellow" if word in problems else "dim"
+            console.print_wrapped(text, first=word.ljust(_WIDTH), style=style)
     console.print()
     console.print(f"{pluralize(len(result.ids), 'id')} found, {len(result.missing)} missing.")
     if result.missing:

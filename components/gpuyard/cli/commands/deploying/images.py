@@ -8,7 +8,7 @@ import typer
 from gpuyard.cli.commands.about import installed_version
 from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.views.findings import document, reject
+from gpuyard.cli.views.findings import reject, write_document
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.pulled_image import PulledImage
 from gpuyard.render.supply.bill_of_materials import platform_bill_of_materials
@@ -62,7 +62,7 @@ def images(
     result, charts = pulled_images(plan), pulled_charts(plan)
     if format is ImagesFormat.JSON:
         rows = {"images": [_row(each) for each in result], "charts": [_chart(c) for c in charts]}
-        write(as_json(document("images", judged, **rows)))
+        write_document("images", judged, **rows)
     else:
         _show(plan, result, charts, results())
     return OK
@@ -95,7 +95,8 @@ def _show(
     plan: PlatformPlan, results: list[PulledImage], charts: list[PulledChart], console: Console
 ) -> None:
     if not results:
-        console.print(f"{plan.name} pulls no image: " + _why_none(plan))
+        why = "its nodes are simulated" if plan.simulated else "gpuyard installs no chart for it"
+        console.print(f"{plan.name} pulls no image: {why}")
         return
     console.title("Images", "pulled by the platform's own pods")
     for image in results:  # whole on one line, so that it can be copied
@@ -120,7 +121,3 @@ def _show(
         " Images of the cloud's node software and of teams are not included.",
         indent=2,
     )
-
-
-def _why_none(plan: PlatformPlan) -> str:
-    return "its nodes are simulated" if plan.simulated else "gpuyard installs no chart for it"

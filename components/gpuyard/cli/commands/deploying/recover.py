@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.views.findings import document
-from gpuyard.recovery import PulumiStack, RecoveryResult
+from gpuyard.cli.views.findings import write_document
+from gpuyard.recovery import PulumiStack
 from gpuyard.recovery import recover as recovered
 from gpuyard_core.terminal.console import write
-from gpuyard_core.terminal.documents import as_json
 from gpuyard_core.terminal.exit_codes import FINDINGS, OK
 from gpuyard_core.terminal.options import Format, FormatOption
 
@@ -38,20 +37,17 @@ def recover(
     """Repair a stack after an interrupted `pulumi up`. Removes its lock and imports what it created."""
     result = recovered(PulumiStack(stack, Path.cwd(), os.environ, config_file))
     up = f"pulumi up --stack {stack}" + (f" --config-file {config_file}" if config_file else "")
-    write(_document(stack, result) if format is Format.JSON else _text(stack, up, result))
-    return FINDINGS if result.remaining else OK
-
-
-def _document(stack: str, result: RecoveryResult) -> str:
-    return as_json(document("recover", stack=stack, did=result.actions, left=result.remaining))
-
-
-def _text(stack: str, up: str, result: RecoveryResult) -> str:
-    if not result.actions and not result.remaining:
-        return f"Stack {stack} needs no repair: no lock, no pending operation, no existing resource to import.\n"
-    lines = [*result.actions]
-    if result.remaining:
-        lines += ["You must decide:", *(f"  {one}" for one in result.remaining)]
+    if format is Format.JSON:
+        write_document("recover", stack=stack, did=result.actions, left=result.remaining)
     else:
-        lines.append(f"Next: {up}")
-    return "".join(f"{line}\n" for line in lines)
+        lines = [*result.actions]
+        if result.remaining:
+            lines += ["You must decide:", *(f"  {one}" for one in result.remaining)]
+        elif result.actions:
+            lines.append(f"Next: {up}")
+        else:
+            lines.append(
+                f"Stack {stack} needs no repair: no lock, no pending operation, no existing resource to import."
+            )
+        write("".join(f"{line}\n" for line in lines))
+    return FINDINGS if result.remaining else OK

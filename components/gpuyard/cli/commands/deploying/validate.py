@@ -14,15 +14,13 @@ from gpuyard.cli.validator import (
     record_machine,
     validate_machine,
 )
-from gpuyard.cli.views.findings import document, show_rejection
-from gpuyard.cli.views.known_issues import known_issue_text, symptoms_text
+from gpuyard.cli.views.findings import show_rejection, write_document
 from gpuyard.render.validation.expectations import expectations_text, unplanned_expectations_text
 from gpuyard_core.catalogue.gpus import find_gpu
-from gpuyard_core.catalogue.known_issues import find_known_issue, issues_for_check
+from gpuyard_core.catalogue.known_issues import KnownIssue, find_known_issue, issues_for_check
 from gpuyard_core.errors import EnvironmentMissing, PlanRejected, UsageError
 from gpuyard_core.local_files import read_regular, write_file
 from gpuyard_core.terminal.console import results, write
-from gpuyard_core.terminal.documents import as_json
 from gpuyard_core.terminal.exit_codes import BAD_HARDWARE, OK
 from gpuyard_core.terminal.options import Format, FormatOption
 
@@ -84,11 +82,13 @@ def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
     Exits with code 8 when a check fails or a required check did not run.
     """
     if explain is not None:
-        trouble = find_known_issue(explain)
-        if trouble is not None:
-            write(known_issue_text(trouble))
+        if issue := find_known_issue(explain):
+            write(_known_issue_text(issue))
         else:
-            write(explain_check(explain) + symptoms_text(issues_for_check(explain)))
+            related = issues_for_check(explain)
+            rows = [f"    {each.id:<22} {each.meaning} ({each.remedy})" for each in related]
+            lines = ["  related symptoms:", *rows] if rows else []
+            write(explain_check(explain) + "".join(f"{line}\n" for line in lines))
         return OK
     if (stack is None) is not (pool is None):
         raise UsageError(
@@ -98,7 +98,10 @@ def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
         raise UsageError("--nodes needs a machine inventory: add --inventory FILE.")
     machine = _machine(snapshot)
     if inventory is not None:
-        write_file(inventory, dump_inventory(machine, _nodes(nodes)))
+        listed = None
+        if nodes is not None:
+            listed = read_regular(nodes, NODES_BYTES, "a node list").decode(errors="replace")
+        write_file(inventory, dump_inventory(machine, listed))
         return OK
     if record is not None:
         write_file(record, machine)
@@ -109,16 +112,24 @@ def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
     return _report(ended.out, ended.err, as_document=format is Format.JSON)
 
 
+def _known_issue_text(issue: KnownIssue) -> str:
+    """One known issue: its meaning, remediation, checks and source."""
+    source = issue.source
+    lines = [
+        f"{issue.id} ({issue.remedy})",
+        f"  means: {issue.meaning}",
+        f"  fix: {issue.remediation}",
+    ]
+    if issue.checks:
+        lines.append(f"  detected by: {', '.join(issue.checks)}")
+    lines.append(f"  source: {source.title}, read on {source.checked_on}{source.unverified_suffix}")
+    return "\n".join(lines) + "\n"
+
+
 def _machine(snapshot: Path | None) -> str:
     if snapshot is None:
         return record_machine()
     return read_regular(snapshot, SNAPSHOT_BYTES, "a machine snapshot").decode(errors="replace")
-
-
-def _nodes(file: Path | None) -> str | None:
-    if file is None:
-        return None
-    return read_regular(file, NODES_BYTES, "a node list").decode(errors="replace")
 
 
 def _of_product(machine: str) -> tuple[str, tuple[str, ...]]:
@@ -157,21 +168,17 @@ def _report(out: str, err: str, *, as_document: bool) -> int:
         raise UsageError(err.strip().removeprefix("cannot run: "))
     report: dict[str, Any] = json.loads(out)
     if as_document:
-        write(as_json(document("validate", **{k: v for k, v in report.items() if k != "schema"})))
+        write_document("validate", **{k: v for k, v in report.items() if k != "schema"})
     else:
         console = results()
         for line in err.strip().splitlines():
             console.print_wrapped(line)
-        for check in dict.fromkeys(_failed(report)):
+        against = ("fail", "error")  # and a required check that did not run
+        failed = (
+            each["id"]
+            for each in report["checks"]
+            if each["status"] in against or (each["required"] and each["status"] == "skip")
+        )
+        for check in dict.fromkeys(failed):
             console.print_wrapped(f"gpuyard validate --explain {check}", indent=2)
     return OK if report["exit_code"] == 0 else BAD_HARDWARE
-
-
-def _failed(report: dict[str, Any]) -> list[str]:
-    """Names of required checks that did not pass."""
-    against = ("fail", "error")
-    return [
-        each["id"]
-        for each in report["checks"]
-        if each["status"] in against or (each["required"] and each["status"] == "skip")
-    ]
