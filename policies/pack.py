@@ -22,9 +22,9 @@ from gpuyard_core.findings import Severity
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import Rule, Stack
 from gpuyard_lint.rules.run import (
+    Finding,
+    FindingState,
     RuleConfiguration,
-    RuleOutcome,
-    RuleVerdict,
     check_resource,
     check_stack,
 )
@@ -32,7 +32,7 @@ from pack_remedies import remediated_properties
 from pack_resources import resources
 from pack_settings import PackSettings
 
-Keep = Callable[[RuleOutcome], bool]
+Keep = Callable[[Finding], bool]
 
 KUBERNETES = "kubernetes:"
 SCHEMA = PolicyConfigSchema(
@@ -59,17 +59,15 @@ SCHEMA = PolicyConfigSchema(
 """The schema of the settings for the engine; gpuyard_lint.settings reads and validates them."""
 
 
-def stops_preview(outcome: RuleOutcome) -> bool:
+def stops_preview(outcome: Finding) -> bool:
     """Whether it stops a preview: an error, or a rule that failed and so checked nothing."""
     is_error = outcome.diagnostic.severity is Severity.ERROR and not outcome.is_advisory
-    return outcome.verdict is RuleVerdict.FAILED or (
-        is_error and outcome.verdict is RuleVerdict.VIOLATED
-    )
+    return outcome.state is FindingState.FAILED or (is_error and outcome.state is FindingState.OPEN)
 
 
-def is_advice(outcome: RuleOutcome) -> bool:
+def is_advice(outcome: Finding) -> bool:
     """Whether it is advice: all other results, including not evaluated, except advisory choices."""
-    said = outcome.verdict is not RuleVerdict.EXEMPTED and not outcome.is_advisory
+    said = outcome.state is not FindingState.EXEMPTED and not outcome.is_advisory
     return said and not stops_preview(outcome)
 
 
@@ -142,7 +140,7 @@ class _OfOne:
         self._unknown = 0
         self.inputs: dict[str, Any] = {}
         """The resources that the program registers, by URN: a Kubernetes object with its inputs."""
-        self._last: tuple[object, RuleConfiguration, list[RuleOutcome]] | None = None
+        self._last: tuple[object, RuleConfiguration, list[Finding]] | None = None
         for rule in rules:
             for kind in rule.kinds if rule.check else ():
                 self._by_kind.setdefault(kind, []).append(rule)
@@ -164,7 +162,7 @@ class _OfOne:
             self._last, found = None, last[2]
         else:
             found = list(self._judge(args, settings))
-        self._unknown += sum(each.verdict is RuleVerdict.NOT_EVALUATED for each in found)
+        self._unknown += sum(each.state is FindingState.NOT_EVALUATED for each in found)
         _report(found, is_advice, report)
 
     def unknown(self) -> list[str]:
@@ -176,7 +174,7 @@ class _OfOne:
 
     def _judge(
         self, args: ResourceValidationArgs, settings: RuleConfiguration
-    ) -> Iterator[RuleOutcome]:
+    ) -> Iterator[Finding]:
         for resource in resources(args):
             for rule in self._by_kind.get(resource.group_kind, ()):
                 if rule.id not in settings.off:
@@ -227,16 +225,16 @@ def _of_all(
     return validate
 
 
-def _report(outcomes: Iterable[RuleOutcome], keep: Keep, report: ReportViolation) -> None:
+def _report(outcomes: Iterable[Finding], keep: Keep, report: ReportViolation) -> None:
     for outcome in outcomes:
         if keep(outcome):
             report(message(outcome), None)
 
 
-def message(outcome: RuleOutcome) -> str:
+def message(outcome: Finding) -> str:
     """One line: the rule, where, what, and what to do."""
     found = outcome.diagnostic
-    if outcome.verdict is RuleVerdict.NOT_EVALUATED:
+    if outcome.state is FindingState.NOT_EVALUATED:
         return f"{found.id} not evaluated: {found.problem}"
     where = f" {found.location}" if found.location else ""
     note = f"; {outcome.note}" if outcome.note else ""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuyard_lint.rules.rule import UNKNOWN, Rule
-from gpuyard_lint.rules.run import RuleConfiguration, RuleVerdict, check_resource
+from gpuyard_lint.rules.run import FindingState, RuleConfiguration, check_resource
 from pack_resources import plain, resource
 
 _RAW = "__target"
@@ -27,7 +27,7 @@ def remediated_properties(
         if found is None or not rule.applies_to(found):
             continue
         outcomes = check_resource(rule, found, settings)
-        if outcomes and all(each.verdict is RuleVerdict.VIOLATED for each in outcomes):
+        if outcomes and all(each.state is FindingState.OPEN for each in outcomes):
             after = rule.remediate(after)
     return None if after is before else _merged(args.props, before, after)
 

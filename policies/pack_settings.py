@@ -16,7 +16,13 @@ from gpuyard_core.stack_files import CONFIG_KEY
 from gpuyard_core.today import today
 from gpuyard_lint.rules.rule import Rule
 from gpuyard_lint.rules.run import RuleConfiguration
-from gpuyard_lint.settings import expired_exemptions, merge_settings, section_of, settings_of
+from gpuyard_lint.settings import (
+    expired_exemptions,
+    merge_settings,
+    section_of,
+    settings_of,
+    slip_text,
+)
 from pack_resources import plain
 
 PLATFORM = "gpuyard:index:Platform"
@@ -85,7 +91,7 @@ class PackSettings:
             if known == document:
                 return settings
         settings, slips = settings_of(plain(document), self._rules, today())
-        self._read.append((whose, document, settings, tuple(map(str, slips))))
+        self._read.append((whose, document, settings, tuple(map(slip_text, slips))))
         return settings
 
 

@@ -13,7 +13,7 @@ from gpuyard_lint.ignores import parse_ignores
 from gpuyard_lint.items import FileLocation, Item
 from gpuyard_lint.kubernetes import resource
 from gpuyard_lint.read import read
-from gpuyard_lint.report import Report, build_report, resource_title
+from gpuyard_lint.report import Report, build_report
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import Resource
 from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, RuleConfiguration
@@ -47,7 +47,7 @@ def lint_workloads(
 
 def object_title(value: Mapping[str, Any], namespace: str) -> str:
     """The object as findings name it."""
-    return resource_title(_in_namespace(resource({"apiVersion": "", **value}), namespace))
+    return _in_namespace(resource({"apiVersion": "", **value}), namespace).title
 
 
 def _in_namespace(found: Resource, namespace: str) -> Resource:

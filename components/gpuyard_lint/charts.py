@@ -8,40 +8,12 @@ from typing import Any
 from gpuyard_core.catalogue.software.operator_values import DEEPEST, OF_HELM, TOP_LEVEL, fields_of
 from gpuyard_lint.embedded import embedded_configuration
 from gpuyard_lint.items import FileLocation, Item
-from gpuyard_lint.rules.rule import PartlyKnown, Resource
+from gpuyard_lint.rules.rule import PartlyKnown, Resource, read_table
 from gpuyard_lint.rules.subjects.components import OPERATOR_VALUES
 
 _NAME = re.compile(rb"^name:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
 _KEYS: Mapping[str, frozenset[str]] = {
-    "gpu-operator": frozenset(
-        {
-            *("driver", "toolkit", "devicePlugin", "dcgm", "dcgmExporter", "gfd", "mig"),
-            *("migManager", "nodeStatusExporter", "nfd", "validator", "cdi", "draDriver"),
-            *("vgpuManager", "sandboxWorkloads", "gdrcopy", "gds", "daemonsets", "psa"),
-        }
-    ),
-    "nvidia-device-plugin": frozenset(
-        {
-            *("config", "migStrategy", "failOnInitError", "compatWithCPUManager", "gfd", "mps"),
-            *("deviceListStrategy", "deviceIDStrategy", "nvidiaDriverRoot", "gdrcopyEnabled"),
-        }
-    ),
-    "dcgm-exporter": frozenset(
-        {
-            *("serviceMonitor", "customMetrics", "kubeletPath", "extraConfigMapVolumes"),
-            *("arguments", "basicAuth", "tlsServerConfig", "podReplacement"),
-        }
-    ),
-    "kueue": frozenset(
-        {"managerConfig", "controllerManager", "enableKueueViz", "kueueViz", "enablePrometheus"}
-    ),
-    "karpenter": frozenset({"settings", "controller", "serviceMonitor", "logLevel", "replicas"}),
-    "cluster-autoscaler": frozenset(
-        {
-            *("autoDiscovery", "autoscalingGroups", "expanderPriorities", "cloudProvider"),
-            *("awsRegion", "extraArgs"),
-        }
-    ),
+    chart: frozenset(keys) for chart, keys in read_table("chart_keys").items()
 }
 _LEAST = 2
 """Minimum number of a chart's own keys; a single one, such as `driver`, may belong to any chart."""
@@ -105,16 +77,13 @@ def _read_by_the_operators(
     """The values that the operator's chart reads; others have no effect."""
     read = fields_of(path)
     result = {
-        key: _read_by_the_operators(below, (*path, key)) if _is_known(below, path) else below
+        key: _read_by_the_operators(below, (*path, key))
+        if isinstance(below, Mapping) and len(path) < DEEPEST
+        else below
         for key, below in chart_values.items()
         if read is None or key in read
     }
     return PartlyKnown(result) if isinstance(chart_values, PartlyKnown) else result
-
-
-def _is_known(below: Any, path: tuple[str, ...]) -> bool:
-    """Whether fields of the chart may be below."""
-    return isinstance(below, Mapping) and len(path) < DEEPEST
 
 
 def _is_another_chart(keys: set[str]) -> bool:

@@ -17,10 +17,6 @@ from gpuyard_lint.kubernetes import resource as kubernetes_resource
 from gpuyard_lint.rules.rule import Resource
 
 
-def _has(key: str, kind: type) -> Callable[[Mapping[str, Any]], bool]:
-    return lambda value: isinstance(value.get(key), kind)
-
-
 def _device_plugin(value: Mapping[str, Any]) -> bool:
     own = {"sharing", "flags", "resources"}
     return value.get("version") == "v1" and bool(own & set(value)) and "mig-configs" not in value
@@ -49,17 +45,13 @@ def _adapts(value: Mapping[str, Any], key: str) -> bool:
     return _listed(value, key, "seriesQuery", "metricsQuery")
 
 
-def _scrapes(value: Mapping[str, Any]) -> bool:
-    """Scrape jobs of a Prometheus, in its own configuration or the values of its charts."""
-    return any(_listed(value, each, "job_name") for each in JOBS)
-
-
 JOBS = ("scrape_configs", "additionalScrapeConfigs")
+"""Scrape jobs of a Prometheus, in its own configuration or the values of its charts."""
 KINDS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
-    ("mig-parted", _has("mig-configs", dict)),
+    ("mig-parted", lambda value: isinstance(value.get("mig-configs"), dict)),
     ("device-plugin", _device_plugin),
     ("prometheus-rules", lambda value: _listed(value, "groups", "rules")),
-    ("scrape-jobs", _scrapes),
+    ("scrape-jobs", lambda value: any(_listed(value, each, "job_name") for each in JOBS)),
     ("prometheus-adapter", lambda value: _listed(value, "rules", "seriesQuery", "metricsQuery")),
     ("prometheus-adapter", lambda value: any(_adapts(value, each) for each in _BY_USE)),
     ("grafana-alerts", lambda value: _listed(value, "rules", "data")),

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard_core.findings import Path
-from gpuyard_core.manifests.fields import UNKNOWN, NotEvaluatedError, mappings
+from gpuyard_core.manifests.fields import UNKNOWN, NotEvaluatedError, if_known, mappings
 from gpuyard_lint.charts import chart_values_items
 from gpuyard_lint.embedded import embedded_configuration, priority_expander_items, text_documents
 from gpuyard_lint.items import FileLocation, Item, SkippedFile
-from gpuyard_lint.languages.bottlerocket import USER_DATA, sharing_settings
+from gpuyard_lint.languages.bottlerocket import sharing_settings
 from gpuyard_lint.languages.eksctl import CLUSTER_CONFIG, cluster, node_groups
 from gpuyard_lint.languages.hcl_values import merge_overlays
 from gpuyard_lint.languages.helm_sets import nested_value, parse_set_value, steps_of
@@ -22,6 +22,7 @@ from gpuyard_lint.rules.subjects.components import (
     at_path,
     chart_references,
 )
+from gpuyard_lint.rules.subjects.pools import USER_DATA
 
 _CONFIGURED = frozenset(
     {
@@ -143,11 +144,7 @@ def _charts(kind: str, properties: Mapping[str, Any]) -> Iterator[tuple[Path, Pa
     """The path of each chart, its name and its values."""
     if kind in VALUES_ELSEWHERE:
         yield ((), *VALUES_ELSEWHERE[kind])
-    try:
-        results = list(chart_references(kind, properties)) if kind in VALUES_BESIDE else []
-    except NotEvaluatedError:
-        return  # their number is not known yet
-    for path in results:
+    for path in if_known(chart_references(kind, properties)) if kind in VALUES_BESIDE else ():
         # in an Application the text counts only without an object of values
         has_values_object = (
             kind in OF_ARGO and at_path(properties, (*path, "helm", "valuesObject")) is not None

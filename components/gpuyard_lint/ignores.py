@@ -23,8 +23,8 @@ WHOLE_FILE = 0
 
 
 @dataclass(frozen=True, slots=True)
-class IgnoreWithoutReason:
-    """A comment without a reason."""
+class IgnoreComment:
+    """A comment without an effect: it has no reason, or names an unknown rule."""
 
     file: str
     line: int
@@ -32,22 +32,13 @@ class IgnoreWithoutReason:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleMention:
-    """A rule id in a comment, known or not."""
-
-    file: str
-    line: int
-    rule: str
-
-
-@dataclass(frozen=True, slots=True)
 class Ignores:
     """Ignored rules by file, line and rule."""
 
     reasons: dict[tuple[str, int, str], str] = field(default_factory=dict)
-    without_reason: tuple[IgnoreWithoutReason, ...] = ()
-    rule_mentions: tuple[RuleMention, ...] = ()
-    """Every rule that one names, which may be none."""
+    without_reason: tuple[IgnoreComment, ...] = ()
+    rule_mentions: tuple[IgnoreComment, ...] = ()
+    """Each rule that a comment names, known or not."""
 
     def reason(self, file: str, line: int, rule: str) -> str | None:
         """The reason why a rule is ignored at a line; None if it is not."""
@@ -83,16 +74,16 @@ def _lines(data: bytes) -> Iterator[tuple[int, str]]:
 def parse_ignores(data: bytes, file: str) -> Ignores:
     """The comments of one file."""
     reasons: dict[tuple[str, int, str], str] = {}
-    bare: list[IgnoreWithoutReason] = []
-    named: list[RuleMention] = []
+    bare: list[IgnoreComment] = []
+    named: list[IgnoreComment] = []
     for number, line in islice(_lines(data), _MOST):
         match = _COMMENT.search(line)
         if match is None:
             continue
         rules = match["rules"].replace(",", " ").split()
-        named += [RuleMention(file, number, rule) for rule in rules]
+        named += [IgnoreComment(file, number, rule) for rule in rules]
         if match["reason"] is None:
-            bare.append(IgnoreWithoutReason(file, number, " ".join(rules)))
+            bare.append(IgnoreComment(file, number, " ".join(rules)))
             continue
         where = WHOLE_FILE if match["file"] else number
         reasons.update({(file, where, rule): match["reason"] for rule in rules})

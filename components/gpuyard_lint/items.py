@@ -1,7 +1,7 @@
 """Resources read from files, with their places, and skipped files."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -168,12 +168,18 @@ class LintInput:
     """Values that such commands pass to helm."""
 
     def __add__(self, other: "LintInput") -> "LintInput":
-        return LintInput(
-            self.items + other.items,
-            self.skipped + other.skipped,
-            self.files + other.files,
-            self.example_files | other.example_files,
-            {**self.kustomizations, **other.kustomizations},
-            self.installs + other.installs,
-            self.values_overlays + other.values_overlays,
-        )
+        return joined((self, other))
+
+
+def joined(inputs: Iterable[LintInput]) -> LintInput:
+    """The content of several inputs."""
+    each = tuple(inputs)
+    return LintInput(
+        tuple(item for one in each for item in one.items),
+        tuple(skipped for one in each for skipped in one.skipped),
+        tuple(file for one in each for file in one.files),
+        frozenset(file for one in each for file in one.example_files),
+        {folder: built for one in each for folder, built in one.kustomizations.items()},
+        tuple(resource for one in each for resource in one.installs),
+        tuple(overlay for one in each for overlay in one.values_overlays),
+    )

@@ -31,7 +31,7 @@ from gpuyard_lint.embedded import (
     has_configuration,
 )
 from gpuyard_lint.embedded_values import unread_embedded, with_embedded
-from gpuyard_lint.items import FileLocation, Item, LintInput, SkippedFile
+from gpuyard_lint.items import FileLocation, Item, LintInput, SkippedFile, joined
 from gpuyard_lint.kubernetes import is_object, is_objects, objects
 from gpuyard_lint.languages.hcl_values import merge_overlays
 from gpuyard_lint.languages.pulumi_yaml import (
@@ -109,25 +109,10 @@ Reader = Callable[[Any, FileLocation], Iterator[Item]]
 """Finds resources of one type in a document; yields none if the document is of another type."""
 
 
-def _nothing(_: Any, __: FileLocation) -> Iterator[Item]:
-    """Known documents without resources to check, such as release metadata."""
-    return iter(())
-
-
-def _is_chart(value: Any) -> bool:
-    """True for a Chart.yaml: files below its folder belong together."""
-    return isinstance(value, Mapping) and {"apiVersion", "name", "version"} <= set(value)
-
-
 def _chart_of_a_program(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
     """A copy of a chart, or one with dependencies, shows which version of the program is installed."""
     if set(chart_versions(value)) & PROGRAMS:
         yield Item(Resource(CHART_FILE, str(value["name"]), value), place)
-
-
-def _is_baseline(value: Any) -> bool:
-    """True for what `gpuyard lint --write-baseline` writes."""
-    return isinstance(value, Mapping) and set(value) == {"version", "findings"}
 
 
 READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
@@ -140,18 +125,27 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Terraform state", is_terraform_state, terraform_state_resources),
     ("values of a chart", is_values, values_or_subcharts),
     ("a configuration", has_configuration, embedded_configuration),
-    ("release metadata of `gpuyard render`", is_release, _nothing),
-    ("a baseline of `gpuyard lint`", _is_baseline, _nothing),
+    ("release metadata of `gpuyard render`", is_release, lambda *_: iter(())),
+    (
+        "a baseline of `gpuyard lint`",
+        lambda value: isinstance(value, Mapping) and set(value) == {"version", "findings"},
+        lambda *_: iter(()),
+    ),
     ("a Fleet bundle", is_bundle, bundle_release),
     ("a patch", is_json_patch, json_patch_items),
-    ("a chart", _is_chart, _chart_of_a_program),
+    (
+        "a chart",  # files below its folder belong together
+        lambda value: (
+            isinstance(value, Mapping) and {"apiVersion", "name", "version"} <= set(value)
+        ),
+        _chart_of_a_program,
+    ),
 )
-"""Document types in the order in which they are tried: name, test, reader."""
+"""Document types in the order in which they are tried: name, test, reader. Some have no resources to check."""
 
 
 A_TEMPLATE = "a template, not YAML: render it first (helm template, kustomize build)"
 _LINE = re.compile(r"line (\d+)")
-_NOT_YAML = "not YAML: "
 PLACEHOLDER_FILE = "a template, not YAML: substitute its `${…}` first (envsubst)"
 _TO_FILL_IN = re.compile(rb"\$\{\w+\}")
 _UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
@@ -240,15 +234,9 @@ def read_modules(
     from gpuyard_lint.languages.terraform_files import read_terraform
 
     calls = ModuleCalls(folders, samples)
-    read = [
+    return joined(
         read_terraform(files, calls.module_inputs(folder), text_of, named)
         for folder, files in folders.items()
-    ]
-    return LintInput(
-        tuple(item for each in read for item in each.items),
-        tuple(skipped for each in read for skipped in each.skipped),
-        tuple(file for each in read for file in each.files),
-        values_overlays=tuple(hint for each in read for hint in each.values_overlays),
     )
 
 
@@ -360,8 +348,13 @@ def _unreadable(data: bytes, file: str, problem: str) -> SkippedFile:
     if line := template_line(data):
         return SkippedFile(file, A_TEMPLATE, line, template=True)
     json_file = file.endswith(".json")
-    if json_file and _NOT_YAML in problem:
-        problem = _json_problem(data) or problem
+    if json_file and "not YAML: " in problem:
+        try:
+            json.loads(data)
+        except json.JSONDecodeError as e:
+            problem = f"not JSON: line {e.lineno}, column {e.colno}: {e.msg}"
+        except (ValueError, RecursionError):
+            pass  # bytes that are not text, or nested too deeply
     match = _LINE.search(problem)
     line = int(match[1]) if match else 1
     at_line = b"".join(data.split(b"\n", line)[line - 1 : line])
@@ -369,17 +362,6 @@ def _unreadable(data: bytes, file: str, problem: str) -> SkippedFile:
         return SkippedFile(file, PLACEHOLDER_FILE, line, template=True)
     foreign = json_file and not _ABOUT_GPUS.search(data)
     return SkippedFile(file, problem.removeprefix(f"{file}: "), line, is_unrecognized=foreign)
-
-
-def _json_problem(data: bytes) -> str:
-    """The syntax error in JSON; "" if there is none."""
-    try:
-        json.loads(data)
-    except json.JSONDecodeError as e:
-        return f"not JSON: line {e.lineno}, column {e.colno}: {e.msg}"
-    except (ValueError, RecursionError):  # bytes that are not text, or nested too deeply
-        return ""
-    return ""
 
 
 def _unknown(document: Document, file: str, before: int) -> SkippedFile:

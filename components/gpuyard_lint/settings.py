@@ -10,14 +10,14 @@ document; `merge_settings` combines them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from pydantic import Field, ValidationError
 
 from gpuyard_core.errors import UsageError
-from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, show_path, warning
+from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, error, warning
 from gpuyard_core.models.problems import format_input, validation_findings
 from gpuyard_core.models.values import Level, Policies, Text
 from gpuyard_core.stack_files import CONFIG_KEY, PLATFORM_PATH, platform_in
@@ -39,19 +39,6 @@ class RuleSettings(Policies):
 
     parameters: dict[Text, dict[str, Any]] = Field(default_factory=dict)
     """Parameters by rule id: {GPU-CAP-02: {max_gpus_per_node: 512}}. Default: each rule's own."""
-
-
-@dataclass(frozen=True, slots=True)
-class SettingsError:
-    """An invalid entry of the document, with a fix."""
-
-    path: Path
-    problem: str
-    fix: str
-
-    def __str__(self) -> str:
-        fix = f"; {self.fix}" if self.fix else ""
-        return f"{show_path(self.path) if self.path else 'the settings'}: {self.problem}{fix}"
 
 
 def read_settings(data: bytes, file: str, rules: Sequence[Rule], today: date) -> RuleConfiguration:
@@ -85,15 +72,33 @@ def _validated(
     document: Document,
     file: str,
     prefix: Path,
-    read: tuple[RuleConfiguration, tuple[SettingsError, ...]],
+    read: tuple[RuleConfiguration, Sequence[Diagnostic]],
 ) -> RuleConfiguration:
     settings, slips = read
-    every = [*_duplicates(document, prefix), *slips]
-    lines = [(document.line_of((*prefix, *slip.path)) or 1, slip) for slip in every]
+    duplicates = [
+        _slip(path[len(prefix) :], "duplicate key", "keep one of them")
+        for path, _ in document.duplicates
+        if path[: len(prefix)] == prefix
+    ]
+    lines = [(document.line_of((*prefix, *e.path)) or 1, e) for e in (*duplicates, *slips)]
     if lines:
         lines.sort(key=lambda each: each[0])
-        raise UsageError("\n".join(f"{file}:{line}: {slip}" for line, slip in lines))
+        raise UsageError("\n".join(f"{file}:{line}: {slip_text(slip)}" for line, slip in lines))
     return settings
+
+
+def _slip(path: Path, problem: str, fix: str) -> Diagnostic:
+    return error("settings", path, problem, fix=Fix(message=fix))
+
+
+def slip_text(slip: Diagnostic) -> str:
+    """An invalid entry of the document in one line, with its fix."""
+    value = f"given {slip.given}" if slip.given else ""
+    allowed = f"allowed: {slip.allowed}" if slip.allowed else ""
+    problem = ", ".join(filter(None, (slip.problem, value, allowed)))
+    return (
+        f"{slip.location or 'the settings'}: {'; '.join(filter(None, (problem, slip.fix_message)))}"
+    )
 
 
 def _inner(value: Any) -> tuple[Any, Path]:
@@ -103,42 +108,27 @@ def _inner(value: Any) -> tuple[Any, Path]:
     return {k: v for k, v in value[PACK].items() if k != _LEVEL_OF_PACK}, (PACK,)
 
 
-def _duplicates(document: Document, prefix: Path) -> Iterator[SettingsError]:
-    for path, _ in document.duplicates:
-        if path[: len(prefix)] == prefix:
-            yield SettingsError(path[len(prefix) :], "duplicate key", "keep one of them")
-
-
 def settings_of(
     value: Any, rules: Sequence[Rule], today: date
-) -> tuple[RuleConfiguration, tuple[SettingsError, ...]]:
+) -> tuple[RuleConfiguration, Sequence[Diagnostic]]:
     """The settings and their errors; with any error, all rules keep their defaults."""
     try:
         read = RuleSettings.model_validate({} if value is None else value)
     except ValidationError as e:
-        result = validation_findings(e, RuleSettings, value)
-        return RuleConfiguration(today=today), tuple(
-            SettingsError(f.path, _worded(f.problem, f.given, f.allowed), f.fix_message)
-            for f in result
-        )
+        return RuleConfiguration(today=today), validation_findings(e, RuleSettings, value)
     by_id = {rule.id: rule for rule in rules}
     slips = (*_unknown_rules(read, by_id), *_wrong_parameters(read, by_id))
     return (RuleConfiguration(today=today) if slips else _settings(read, by_id, today)), slips
 
 
-def _worded(problem: str, value: str, allowed: str) -> str:
-    parts = [problem, f"given {value}" if value else "", f"allowed: {allowed}" if allowed else ""]
-    return ", ".join(part for part in parts if part)
-
-
-def _unknown_rules(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[SettingsError]:
+def _unknown_rules(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[Diagnostic]:
     for path, rule, suggestion in _unknown_names(read, by_id):
         fix = (
             f"did you mean {suggestion}?"
             if suggestion
             else "`gpuyard lint --rules` lists every rule"
         )
-        yield SettingsError(path, f"no rule {format_input(rule)}", fix)
+        yield _slip(path, f"no rule {format_input(rule)}", fix)
 
 
 def _unknown_names(
@@ -184,7 +174,7 @@ def _named_right(read: RuleSettings, path: Path, suggestion: str | None) -> Fix:
     )
 
 
-def _wrong_parameters(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[SettingsError]:
+def _wrong_parameters(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[Diagnostic]:
     for rule, parameters in read.parameters.items():
         known = by_id[rule].parameters if rule in by_id else parameters
         for name, value in parameters.items():
@@ -196,9 +186,9 @@ def _wrong_parameters(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator
                     if suggestion
                     else f"its parameters: {', '.join(known) or 'none'}"
                 )
-                yield SettingsError(path, f"{rule} has no parameter {name}", fix)
+                yield _slip(path, f"{rule} has no parameter {name}", fix)
             elif expected := _incompatibility(value, known[name]):
-                yield SettingsError(
+                yield _slip(
                     path, f"{format_input(value)} is not a {expected}", f"write a {expected}"
                 )
 
@@ -230,8 +220,9 @@ def _settings(read: RuleSettings, by_id: Mapping[str, Rule], today: date) -> Rul
         },
         parameters={
             rule: {
-                name: _like(value, by_id[rule].parameters[name])
+                name: type(default)(value) if isinstance(default, tuple | frozenset) else value
                 for name, value in parameters.items()
+                for default in (by_id[rule].parameters[name],)
             }
             for rule, parameters in read.parameters.items()
         },
@@ -241,10 +232,6 @@ def _settings(read: RuleSettings, by_id: Mapping[str, Rule], today: date) -> Rul
         ),
         today=today,
     )
-
-
-def _like(value: Any, default: Any) -> Any:
-    return type(default)(value) if isinstance(default, tuple | frozenset) else value
 
 
 def _severity(level: Level, rule: Rule) -> Severity:

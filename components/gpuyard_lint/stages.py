@@ -6,7 +6,8 @@ The command line finds and opens files and runs programs; each stage adds what i
 import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 
 from gpuyard_core.errors import UsageError
 from gpuyard_core.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudget
@@ -14,7 +15,7 @@ from gpuyard_lint.chart_dependencies import CHART, aliased_values, wrapped_relea
 from gpuyard_lint.combined.example_files import exported_objects
 from gpuyard_lint.combined.script_hints import RepositoryFiles, ScriptHints, script_hints
 from gpuyard_lint.ignores import NOTHING_IGNORED, Ignores, parse_ignores
-from gpuyard_lint.items import Item, LintInput, SkippedFile
+from gpuyard_lint.items import Item, LintInput, SkippedFile, joined
 from gpuyard_lint.languages.commands import helm_commands, is_script
 from gpuyard_lint.read import LIST, TERRAFORM, read, read_modules
 
@@ -95,8 +96,7 @@ def _bytes_or_none(view: ReadingView, name: str) -> bytes:
 
 def read_files(view: ReadingView) -> ReadingView:
     """Each file but those of Terraform, which are read together by folder."""
-    result, ignores = view.input, [view.ignores]
-    inputs = [result]
+    inputs, ignores = [view.input], [view.ignores]
     modules: dict[str, dict[str, bytes]] = {}
     examples: set[str] = set()
     for each in view.files:
@@ -124,25 +124,9 @@ def read_files(view: ReadingView) -> ReadingView:
     return replace(
         view,
         modules=modules,
-        input=replace(_sum_of(inputs), example_files=frozenset(examples)),
-        ignores=_joined(ignores),
+        input=replace(joined(inputs), example_files=frozenset(examples)),
+        ignores=reduce(add, (each for each in ignores if each != NOTHING_IGNORED), NOTHING_IGNORED),
     )
-
-
-def _sum_of(inputs: list[LintInput]) -> LintInput:
-    return LintInput(
-        tuple(item for each in inputs for item in each.items),
-        tuple(skipped for each in inputs for skipped in each.skipped),
-        tuple(file for each in inputs for file in each.files),
-    )
-
-
-def _joined(ignores: list[Ignores]) -> Ignores:
-    result = NOTHING_IGNORED
-    for each in ignores:
-        if each.rule_mentions or each.without_reason:
-            result += each
-    return result
 
 
 def _read_within_budget(view: ReadingView, name: str, data: bytes) -> LintInput:

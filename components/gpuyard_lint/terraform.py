@@ -20,31 +20,9 @@ from gpuyard_lint.languages.terraform_objects import (
     object_location,
     snake_case,
 )
-from gpuyard_lint.rules.rule import UNKNOWN, Resource
+from gpuyard_lint.rules.rule import UNKNOWN, Resource, read_table
 
-KINDS: Mapping[str, str] = {
-    "aws_eks_cluster": "aws:eks/Cluster",
-    "aws_eks_node_group": "aws:eks/NodeGroup",
-    "aws_eks_access_entry": "aws:eks/AccessEntry",
-    "aws_eks_addon": "aws:eks/Addon",
-    "aws_launch_template": "aws:ec2/LaunchTemplate",
-    "aws_instance": "aws:ec2/Instance",
-    "aws_security_group": "aws:ec2/SecurityGroup",
-    "aws_security_group_rule": "aws:ec2/SecurityGroupRule",
-    "aws_vpc_security_group_ingress_rule": "aws:vpc/SecurityGroupIngressRule",
-    "aws_placement_group": "aws:ec2/PlacementGroup",
-    "aws_autoscaling_group": "aws:autoscaling/Group",
-    "aws_iam_role": "aws:iam/Role",
-    "aws_iam_role_policy": "aws:iam/RolePolicy",
-    "aws_iam_role_policy_attachment": "aws:iam/RolePolicyAttachment",
-    "aws_s3_bucket": "aws:s3/Bucket",
-    "google_container_cluster": "gcp:container/Cluster",
-    "google_container_node_pool": "gcp:container/NodePool",
-    "google_compute_firewall": "gcp:compute/Firewall",
-    "google_compute_instance": "gcp:compute/Instance",
-    "google_storage_bucket": "gcp:storage/Bucket",
-    "helm_release": "helm:Release",
-}
+KINDS: Mapping[str, str] = read_table("terraform_kinds")
 """By Terraform type; rules check no others."""
 PLURAL: Mapping[str, str] = {
     "taint": "taints",

@@ -160,7 +160,7 @@ def rules() -> Entries:
             yield (
                 f"{rule.id} {kind} {n} as {front}",
                 [
-                    [o.verdict.value, d.severity.value, d.where, d.problem, d.fix_message]
+                    [o.state.value, d.severity.value, d.where, d.problem, d.fix_message]
                     for o in evaluate(resources, [rule], settings)
                     for d in [o.diagnostic]
                 ],

@@ -5,8 +5,9 @@ import json
 import corpus
 
 from gpuyard_lint.read import read
-from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.run import FindingState
 from kit.every import every
 from kit.levels import upstream
 
@@ -28,7 +29,7 @@ def test_every_file_is_judged_and_about_half_are_sound():
 def test_a_file_gives_what_a_reviewer_expects(each):
     assert corpus.found(each.name) == sorted({*each.expected, *each.false_alarms})
     made = corpus.linted(each.name)
-    assert {hit.state for hit in made.hits} <= {HitState.OPEN}
+    assert {hit.state for hit in made.hits} <= {FindingState.OPEN}
     assert bool(made.skipped) == (each.name in UNREAD)
 
 

@@ -4,9 +4,10 @@ import pytest
 import yaml
 
 from gpuyard_lint.read import read
-from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import UNKNOWN
+from gpuyard_lint.rules.run import FindingState
 from gpuyard_lint.rules.subjects.pools import gpu_pool
 from kit.every import every
 
@@ -65,7 +66,7 @@ def group(field="managedNodeGroups", **given):
 
 def test_what_is_wrong_is_told_by_rules_for_eks_at_its_line_in_words_of_eksctl():
     hits = build_report(read(BAD.encode(), "cluster.yaml"), RULES).hits
-    assert {hit.state for hit in hits} == {HitState.OPEN}
+    assert {hit.state for hit in hits} == {FindingState.OPEN}
     assert {(hit.rule.id, hit.line, hit.diagnostic.location) for hit in hits} == {
         ("GPU-CAP-01", 5, "taints"),
         ("GPU-AWS-08", 7, "amiFamily"),
@@ -216,7 +217,7 @@ managedNodeGroups:
 )
 
 
-def told(text, state=HitState.OPEN):
+def told(text, state=FindingState.OPEN):
     hits = build_report(read(text.encode(), "cluster.yaml"), RULES).hits
     return {(hit.rule.id, hit.line, hit.diagnostic.location) for hit in hits if hit.state is state}
 
@@ -227,7 +228,7 @@ def test_a_cluster_is_told_what_it_says_itself_at_its_line_in_words_of_eksctl():
         ("GPU-AWS-03", 8, "cloudWatch"),
         ("GPU-AWS-06", 10, "accessConfig.bootstrapClusterCreatorAdminPermissions"),
     }
-    assert told(OPEN, HitState.ADVISORY) == {
+    assert told(OPEN, FindingState.ADVISORY) == {
         ("GPU-AWS-01", 4, "vpc.clusterEndpoints"),
         ("GPU-AWS-06", 11, "accessConfig.authenticationMode"),
     }

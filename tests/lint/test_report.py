@@ -10,17 +10,14 @@ import pytest
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Severity
 from gpuyard_core.manifests.fields import known_value
-from gpuyard_lint.baseline import read_baseline, write_baseline
-from gpuyard_lint.github import github_annotations
+from gpuyard_lint.formats import baseline_text, github_annotations, junit, read_baseline, sarif
 from gpuyard_lint.ignores import parse_ignores
 from gpuyard_lint.items import LintInput
-from gpuyard_lint.junit import junit
 from gpuyard_lint.read import read
-from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import UNKNOWN, AuditReference, Resource, Rule, Violation
-from gpuyard_lint.rules.run import Exemption, RuleConfiguration
-from gpuyard_lint.sarif import sarif
+from gpuyard_lint.rules.run import Exemption, FindingState, RuleConfiguration
 
 
 def check(resource, _):
@@ -78,16 +75,16 @@ def made(*datas, rules=(ONE,), baseline=(), **settings):
 def test_a_hit_says_file_line_column_and_resource():
     (hit,) = made(widget()).hits
     assert (hit.file, hit.line, hit.column, hit.diagnostic.location) == ("f0.yaml", 5, 1, "size")
-    assert (hit.resource, hit.state, hit.diagnostic.severity) == (
+    assert (hit.resource_title, hit.state, hit.diagnostic.severity) == (
         "Widget team/a",
-        HitState.OPEN,
+        FindingState.OPEN,
         Severity.WARNING,
     )
 
 
 def test_what_is_about_all_files_stands_in_the_first():
     found = made(widget(size=1), widget("b", size=1), rules=(ALL,)).hits
-    assert [(hit.file, hit.line, hit.resource) for hit in found] == [("f0.yaml", 1, "")]
+    assert [(hit.file, hit.line, hit.resource_title) for hit in found] == [("f0.yaml", 1, "")]
 
 
 def test_hits_come_in_the_order_of_files_and_lines():
@@ -102,27 +99,37 @@ def test_hits_come_in_the_order_of_files_and_lines():
         (
             "# gpuyard: ignore GPU-X-01 because it is old",
             "line",
-            HitState.IGNORED,
+            FindingState.IGNORED,
             "ignored: it is old",
         ),
-        ("# gpuyard: ignore GPU-X-02, GPU-X-01 because x", "line", HitState.IGNORED, "ignored: x"),
-        ("# gpuyard: ignore-file GPU-X-01 because all", "file", HitState.IGNORED, "ignored: all"),
-        ("# gpuyard: ignore GPU-X-01 because far away", "file", HitState.OPEN, ""),
-        ("# gpuyard: ignore GPU-X-02 because other", "line", HitState.OPEN, ""),
-        ("# gpuyard: ignore GPU-X-01", "line", HitState.OPEN, ""),
-        ("# gpuyard: ignore GPU-X-01 because", "line", HitState.OPEN, ""),
+        (
+            "# gpuyard: ignore GPU-X-02, GPU-X-01 because x",
+            "line",
+            FindingState.IGNORED,
+            "ignored: x",
+        ),
+        (
+            "# gpuyard: ignore-file GPU-X-01 because all",
+            "file",
+            FindingState.IGNORED,
+            "ignored: all",
+        ),
+        ("# gpuyard: ignore GPU-X-01 because far away", "file", FindingState.OPEN, ""),
+        ("# gpuyard: ignore GPU-X-02 because other", "line", FindingState.OPEN, ""),
+        ("# gpuyard: ignore GPU-X-01", "line", FindingState.OPEN, ""),
+        ("# gpuyard: ignore GPU-X-01 because", "line", FindingState.OPEN, ""),
         ("x# gpuyard: ignore GPU-X-01 because no comment", "line", None, None),
     ],
 )
 def test_a_comment_with_a_reason_lets_one_place_pass(comment, where, state, note):
     data = widget(comment=comment) if where == "line" else widget(file_comment=comment)
     hits = made(data).hits
-    assert [(hit.state, hit.reason) for hit in hits] == ([(state, note)] if state else [])
+    assert [(hit.state, hit.note) for hit in hits] == ([(state, note)] if state else [])
 
 
 def test_a_comment_may_stand_above():
     data = widget().replace(b"size:", b"# gpuyard: ignore GPU-X-01 because y\nsize:")
-    assert [hit.state for hit in made(data).hits] == [HitState.IGNORED]
+    assert [hit.state for hit in made(data).hits] == [FindingState.IGNORED]
 
 
 def test_a_comment_without_a_reason_is_said():
@@ -140,18 +147,18 @@ def test_a_comment_without_a_reason_is_said():
 )
 def test_a_rule_that_a_comment_names_and_that_there_is_not_is_said(comment, unknown):
     said = made(widget(comment=comment)).unknown_rules
-    assert [(each.file, each.line, each.rule) for each in said] == [
+    assert [(each.file, each.line, each.rules) for each in said] == [
         ("f0.yaml", 5, rule) for rule in unknown
     ]
 
 
 def test_what_is_in_the_baseline_does_not_count_and_stays_in_it():
     before = made(widget())
-    known_ = read_baseline(write_baseline(before.hits).encode(), "b")
+    known_ = read_baseline(baseline_text(before.hits).encode(), "b")
     after = made(b"\n\n" + widget(), baseline=known_)
-    assert [hit.state for hit in after.hits] == [HitState.BASELINE]
+    assert [hit.state for hit in after.hits] == [FindingState.BASELINE]
     assert not after.is_failed(Severity.INFO)
-    assert read_baseline(write_baseline(after.hits).encode(), "b") == known_
+    assert read_baseline(baseline_text(after.hits).encode(), "b") == known_
     assert made(widget("b"), baseline=known_).is_failed(Severity.WARNING)
 
 
@@ -166,12 +173,12 @@ def test_another_file_is_no_baseline(data):
 def test_what_stands_in_a_sample_is_said_and_does_not_count():
     reading = replace(read(widget(), "f0.yaml"), example_files=frozenset({"f0.yaml"}))
     found = build_report(reading, (ONE,))
-    assert [(hit.state, hit.reason) for hit in found.hits] == [
-        (HitState.EXAMPLE, "in an example file: not counted")
+    assert [(hit.state, hit.note) for hit in found.hits] == [
+        (FindingState.EXAMPLE, "in an example file: not counted")
     ]
     assert not found.is_failed(Severity.INFO)
-    assert json.loads(write_baseline(found.hits))["findings"] == []
-    assert github_annotations(found) == ""
+    assert json.loads(baseline_text(found.hits))["findings"] == []
+    assert list(github_annotations(found)) == []
     assert "suppressions" in sarif(found, "1")["runs"][0]["results"][0]
     assert "skipped" in junit(found)
 
@@ -182,16 +189,16 @@ def test_a_choice_is_said_and_does_not_count():
 
     rule = replace(ONE, check=check)
     found = made(widget(), rules=(rule,))
-    assert [(hit.state, hit.reason) for hit in found.hits] == [
-        (HitState.ADVISORY, "advisory: not counted")
+    assert [(hit.state, hit.note) for hit in found.hits] == [
+        (FindingState.ADVISORY, "advisory: not counted")
     ]
     assert not found.is_failed(Severity.INFO)
-    assert json.loads(write_baseline(found.hits))["findings"] == []
-    assert github_annotations(found) == ""
+    assert json.loads(baseline_text(found.hits))["findings"] == []
+    assert list(github_annotations(found)) == []
     assert "suppressions" in sarif(found, "1")["runs"][0]["results"][0]
     assert "skipped" in junit(found)
     (hit,) = made(widget(), rules=(rule,), counts_advisory=True).hits
-    assert (hit.state, hit.reason) == (HitState.OPEN, "")
+    assert (hit.state, hit.note) == (FindingState.OPEN, "")
 
 
 def test_what_no_rule_looks_at_is_counted_apart():
@@ -203,7 +210,7 @@ def test_what_no_rule_looks_at_is_counted_apart():
 def test_what_is_nobodys_is_no_notice_and_no_error():
     found = made(b"a: 1\n")
     assert found.skipped[0].is_unrecognized
-    assert github_annotations(found) == ""
+    assert list(github_annotations(found)) == []
     assert "<error" not in junit(found)
     (run,) = sarif(found, "1")["runs"]
     assert run["invocations"][0]["toolExecutionNotifications"][0]["level"] == "note"
@@ -232,13 +239,13 @@ def test_junk_in_a_baseline_is_nothing_known():
 def test_an_exception_is_told_apart_from_a_pass():
     exempt = Exemption("GPU-X-01", "a", "moves", dt.date(2027, 1, 1))
     (hit,) = made(widget(), exemptions=(exempt,)).hits
-    assert (hit.state, hit.reason) == (HitState.EXEMPTED, "exception until 2027-01-01: moves")
+    assert (hit.state, hit.note) == (FindingState.EXEMPTED, "exception until 2027-01-01: moves")
 
 
 def test_the_report_fails_from_a_severity_on():
     assert made(widget()).is_failed(Severity.WARNING)
     assert not made(widget()).is_failed(Severity.ERROR)
-    assert made(widget()).count(HitState.OPEN) == 1
+    assert made(widget()).counts()["open"] == 1
 
 
 def everything():
@@ -276,7 +283,7 @@ def test_sarif_says_all_of_it():
 
 
 def test_a_rule_of_a_baseline_is_suppressed_from_outside():
-    known_ = read_baseline(write_baseline(made(widget()).hits).encode(), "b")
+    known_ = read_baseline(baseline_text(made(widget()).hits).encode(), "b")
     (result,) = sarif(made(widget(), baseline=known_), "1")["runs"][0]["results"]
     assert result["suppressions"] == [{"kind": "external", "justification": "in the baseline"}]
 
@@ -296,7 +303,7 @@ def test_junit_counts_what_it_says():
 
 
 def test_github_gets_a_line_for_each():
-    lines = github_annotations(everything()).splitlines()
+    lines = [line.rstrip("\n") for line in github_annotations(everything())]
     assert lines[1] == (
         "::warning file=a b.yaml,line=5,col=1,title=GPU-X-01 Never three"
         "::three, is <wrong>%0A100%25; write 2"

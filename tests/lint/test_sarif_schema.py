@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Log
 
+from gpuyard_lint.formats import sarif
 from gpuyard_lint.ignores import parse_ignores
 from gpuyard_lint.items import LintInput, SkippedFile
 from gpuyard_lint.pulumi import UNKNOWN_TEXT
@@ -15,7 +16,6 @@ from gpuyard_lint.read import read
 from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.run import RuleConfiguration
-from gpuyard_lint.sarif import sarif
 from kit.cases.front_ends import preview
 from proofs import load
 

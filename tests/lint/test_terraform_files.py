@@ -9,10 +9,10 @@ from gpuyard_core.manifests.fields import at
 from gpuyard_lint.cli.files import read_all
 from gpuyard_lint.languages.terraform_files import CLOUD_DEFAULTED_FIELDS, NOTHING
 from gpuyard_lint.read import read, read_module
-from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError
-from gpuyard_lint.rules.run import RuleConfiguration
+from gpuyard_lint.rules.run import FindingState, RuleConfiguration
 from gpuyard_lint.terraform import KINDS, terraform_name
 from kit.cases.front_ends import hcl
 from kit.chart import ROOT
@@ -510,7 +510,7 @@ def test_what_only_a_plan_knows_is_told_apart():
     text = GROUP.replace("local.mode", '"SPOT"')
     made = build_report(read(text.encode(), "main.tf"), RULES)
     states = {hit.state for hit in made.hits}
-    assert states == {HitState.OPEN, HitState.NOT_EVALUATED}
+    assert states == {FindingState.OPEN, FindingState.NOT_EVALUATED}
     (old,) = [hit for hit in made.hits if hit.rule.id == "GPU-AWS-08"]
     assert (old.line, old.diagnostic.location, old.diagnostic.severity) == (
         3,
@@ -558,9 +558,9 @@ def test_nothing_is_missed_in_a_mapping_of_which_a_part_is_known(kind, body, rul
             hit.state for hit in build_report(read(text.encode(), "main.tf"), rules, asked).hits
         }
 
-    assert states('{ a = "b" }') == {HitState.OPEN}
-    assert states('{ a = "b", (var.k) = "c" }') == {HitState.NOT_EVALUATED}
-    assert states("var.all") == {HitState.NOT_EVALUATED}
+    assert states('{ a = "b" }') == {FindingState.OPEN}
+    assert states('{ a = "b", (var.k) = "c" }') == {FindingState.NOT_EVALUATED}
+    assert states("var.all") == {FindingState.NOT_EVALUATED}
 
 
 def test_a_queue_whose_name_is_unknown_may_be_the_one_that_a_job_names():

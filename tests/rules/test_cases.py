@@ -25,7 +25,7 @@ from gpuyard_lint.pulumi import pulumi_resource
 from gpuyard_lint.read import read
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import UNKNOWN, Resource
-from gpuyard_lint.rules.run import RuleConfiguration, RuleVerdict, evaluate
+from gpuyard_lint.rules.run import FindingState, RuleConfiguration, evaluate
 from kit.cases.front_ends import FRONT_ENDS, NoTwinError, is_kubernetes, is_values
 from kit.every import every, judge
 from proofs import load
@@ -97,7 +97,7 @@ def said(case, rule_id, resources):
     """Places and messages; anything but a violation, or another severity, is an error of the case."""
     settings = RuleConfiguration(parameters={rule_id: case.get("parameters", {})})
     outcomes = evaluate(resources, [BY_ID[rule_id]], settings)
-    assert {o.verdict for o in outcomes} <= {RuleVerdict.VIOLATED}, [
+    assert {o.state for o in outcomes} <= {FindingState.OPEN}, [
         o.diagnostic.problem for o in outcomes
     ]
     grave = case.get("severity", BY_ID[rule_id].severity)
@@ -208,7 +208,7 @@ def test_nothing_unknown_or_strange_makes_a_rule_fail(rule_id):
                         [*resources[:index], odd, *resources[index + 1 :]], [BY_ID[rule_id]]
                     )
                     assert [
-                        o.diagnostic.problem for o in outcomes if o.verdict is RuleVerdict.FAILED
+                        o.diagnostic.problem for o in outcomes if o.state is FindingState.FAILED
                     ] == []
 
 
@@ -269,11 +269,11 @@ def test_no_rule_says_of_what_somebody_fills_in_that_it_is_a_wrong_value(filling
     for rule_id in sorted(BY_ID):
         for case, own, path, words in told_by_their_value(rule_id):
             said = judged_with(case, rule_id, own, path, filling)
-            unknown += any(each.verdict is RuleVerdict.NOT_EVALUATED for each in said)
+            unknown += any(each.state is FindingState.NOT_EVALUATED for each in said)
             told = {
                 each.diagnostic.problem
                 for each in said
-                if each.verdict is RuleVerdict.VIOLATED and each.diagnostic.path == path
+                if each.state is FindingState.OPEN and each.diagnostic.path == path
             }
             assert [each for each in told if filling in each] == []
             assert told <= words, (rule_id, path)  # of any value the same

@@ -10,7 +10,7 @@ import textwrap
 from gpuyard_core.findings import Severity
 from gpuyard_lint.read import read
 from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.run import RuleVerdict, evaluate
+from gpuyard_lint.rules.run import FindingState, evaluate
 from kit.every import every
 
 GUIDES = {
@@ -559,7 +559,7 @@ def found(text):
     reading = read(textwrap.dedent(text).encode(), "guide.yaml")
     assert reading.skipped == ()
     outcomes = evaluate([item.resource for item in reading.items], RULES)
-    assert {o.verdict for o in outcomes} <= {RuleVerdict.VIOLATED}
+    assert {o.state for o in outcomes} <= {FindingState.OPEN}
     return outcomes
 
 

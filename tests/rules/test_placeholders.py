@@ -7,7 +7,7 @@ from gpuyard_core.manifests.fields import enum_value, mapping, number, text
 from gpuyard_lint.read import read
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import Resource, Rule, Violation
-from gpuyard_lint.rules.run import UNFILLED_PLACEHOLDER, RuleVerdict, evaluate
+from gpuyard_lint.rules.run import UNFILLED_PLACEHOLDER, FindingState, evaluate
 from kit.every import every
 
 WHATEVER = {
@@ -52,13 +52,13 @@ ALL = Rule(**WHATEVER, check_stack=all_)
 def said(rule, *resources):
     found = evaluate(resources, [rule])
     return [
-        (o.verdict.value, o.diagnostic.problem)
+        (o.state.value, o.diagnostic.problem)
         for o in found
         if o.diagnostic.problem != "of all" or o.resource is not None
     ]
 
 
-TOLD, UNKNOWN = RuleVerdict.VIOLATED.value, RuleVerdict.NOT_EVALUATED.value
+TOLD, UNKNOWN = FindingState.OPEN.value, FindingState.NOT_EVALUATED.value
 
 
 @pytest.mark.parametrize("rule", [ONE, ALL], ids=["one", "all"])
@@ -116,7 +116,7 @@ def test_a_rule_is_asked_again_so_often_and_no_more():
     resource = widget(list=["${X}"] * 60)
     found = evaluate([resource], [Rule(**WHATEVER, check=many)])
     assert len(asked) == 51
-    assert [o.verdict for o in found].count(RuleVerdict.VIOLATED) == 50
+    assert [o.state for o in found].count(FindingState.OPEN) == 50
     assert found[-1].diagnostic.problem == UNFILLED_PLACEHOLDER
 
 
@@ -207,9 +207,7 @@ def told(rule, template, *values):
     rules = [each for each in RULES if each.id == rule]
     found = evaluate([item.resource for item in reading.items], rules)
     return [
-        o.diagnostic.problem
-        for o in found
-        if o.verdict is RuleVerdict.VIOLATED and not o.is_advisory
+        o.diagnostic.problem for o in found if o.state is FindingState.OPEN and not o.is_advisory
     ]
 
 
@@ -343,7 +341,7 @@ def test_nor_is_what_hangs_on_it_elsewhere(rule, beside, wrong, unknown):
     def told_of(resource):
         rules = [each for each in RULES if each.id == rule]
         found = evaluate([*beside, resource], rules)
-        return [o.diagnostic.problem for o in found if o.verdict is RuleVerdict.VIOLATED]
+        return [o.diagnostic.problem for o in found if o.state is FindingState.OPEN]
 
     assert told_of(wrong) != []
     assert told_of(unknown) == []

@@ -19,8 +19,8 @@ from gpuyard_lint.rules.rule import (
 )
 from gpuyard_lint.rules.run import (
     Exemption,
+    FindingState,
     RuleConfiguration,
-    RuleVerdict,
     check_resource,
     check_stack,
     evaluate,
@@ -65,7 +65,7 @@ def widget(name="a", **properties):
 
 def said(*resources, rules=(ONE, ALL), **settings):
     outcomes = evaluate(resources, rules, RuleConfiguration(**settings))
-    return [(o.rule.id, o.resource.name if o.resource else None, o.verdict) for o in outcomes]
+    return [(o.rule.id, o.resource.name if o.resource else None, o.state) for o in outcomes]
 
 
 def test_a_sound_resource_says_nothing():
@@ -84,8 +84,8 @@ def test_a_violation_names_rule_resource_place_and_fix():
 
 def test_a_rule_of_the_stack_says_which_resource_or_none():
     found = said(widget("a", lonely=True), widget("b"), Resource("x.io/v1/Gadget", "c", {}))
-    assert found == [("GPU-X-02", "a", RuleVerdict.VIOLATED)]
-    assert said(*[widget(str(i)) for i in range(3)]) == [("GPU-X-02", None, RuleVerdict.VIOLATED)]
+    assert found == [("GPU-X-02", "a", FindingState.OPEN)]
+    assert said(*[widget(str(i)) for i in range(3)]) == [("GPU-X-02", None, FindingState.OPEN)]
 
 
 def test_a_rule_is_not_asked_about_other_kinds():
@@ -94,7 +94,7 @@ def test_a_rule_is_not_asked_about_other_kinds():
 
 
 def test_what_is_not_known_is_not_evaluated_and_not_passed():
-    assert said(widget(size=UNKNOWN)) == [("GPU-X-01", "a", RuleVerdict.NOT_EVALUATED)]
+    assert said(widget(size=UNKNOWN)) == [("GPU-X-01", "a", FindingState.NOT_EVALUATED)]
 
 
 def test_a_rule_that_fails_says_so_and_hides_nothing():
@@ -104,9 +104,9 @@ def test_a_rule_that_fails_says_so_and_hides_nothing():
 
     broken = rule(check=breaks)
     assert said(widget(size=3), rules=[broken, ONE]) == [
-        ("GPU-X-01", "a", RuleVerdict.VIOLATED),
-        ("GPU-X-01", "a", RuleVerdict.FAILED),
-        ("GPU-X-01", "a", RuleVerdict.VIOLATED),
+        ("GPU-X-01", "a", FindingState.OPEN),
+        ("GPU-X-01", "a", FindingState.FAILED),
+        ("GPU-X-01", "a", FindingState.OPEN),
     ]
     outcome = evaluate([widget(size=3)], [broken])[-1]
     assert outcome.diagnostic.problem == "the rule failed: KeyError: 'oops'; please report it"
@@ -120,7 +120,7 @@ def test_a_rule_can_be_off_or_of_another_severity_or_with_another_parameter():
     assert outcome.diagnostic.severity is Severity.ERROR
     assert said(widget(size=3), parameters={"GPU-X-01": {"bad": 4}}) == []
     assert said(widget(), parameters={"GPU-X-02": {"most": 0}}) == [
-        ("GPU-X-02", None, RuleVerdict.VIOLATED)
+        ("GPU-X-02", None, FindingState.OPEN)
     ]
 
 
@@ -130,11 +130,15 @@ EXEMPT = Exemption("GPU-X-01", "a", "moves in spring", dt.date(2027, 3, 31))
 @pytest.mark.parametrize(
     ("today", "verdict", "note"),
     [
-        (None, RuleVerdict.EXEMPTED, "exception until 2027-03-31: moves in spring"),
-        (dt.date(2027, 3, 30), RuleVerdict.EXEMPTED, "exception until 2027-03-31: moves in spring"),
+        (None, FindingState.EXEMPTED, "exception until 2027-03-31: moves in spring"),
+        (
+            dt.date(2027, 3, 30),
+            FindingState.EXEMPTED,
+            "exception until 2027-03-31: moves in spring",
+        ),
         (
             dt.date(2027, 3, 31),
-            RuleVerdict.VIOLATED,
+            FindingState.OPEN,
             "exception expired on 2027-03-31: moves in spring",
         ),
     ],
@@ -142,7 +146,7 @@ EXEMPT = Exemption("GPU-X-01", "a", "moves in spring", dt.date(2027, 3, 31))
 def test_an_exception_holds_until_its_day(today, verdict, note):
     settings = RuleConfiguration(exemptions=(EXEMPT,), today=today)
     (outcome,) = evaluate([widget(size=3)], [ONE], settings)
-    assert (outcome.verdict, outcome.note) == (verdict, note)
+    assert (outcome.state, outcome.note) == (verdict, note)
 
 
 @pytest.mark.parametrize("newer_first", [True, False])
@@ -151,15 +155,15 @@ def test_of_two_exceptions_the_one_that_ends_last_counts(newer_first):
     both = (newer, EXEMPT) if newer_first else (EXEMPT, newer)
     settings = RuleConfiguration(exemptions=both, today=dt.date(2027, 4, 1))
     (outcome,) = evaluate([widget(size=3)], [ONE], settings)
-    assert (outcome.verdict, outcome.note) == (
-        RuleVerdict.EXEMPTED,
+    assert (outcome.state, outcome.note) == (
+        FindingState.EXEMPTED,
         "exception until 2027-06-30: moves in summer",
     )
 
 
 def test_an_exception_is_for_one_resource_and_one_rule():
     others = said(widget("b", size=3), widget("a", lonely=True), exemptions=(EXEMPT,))
-    assert {verdict for _, _, verdict in others} == {RuleVerdict.VIOLATED}
+    assert {verdict for _, _, verdict in others} == {FindingState.OPEN}
 
 
 def test_a_rule_looks_at_one_thing_only_where_it_says_how():
@@ -170,7 +174,7 @@ def test_a_rule_looks_at_one_thing_only_where_it_says_how():
 def test_an_outcome_about_nothing_in_particular_cannot_be_excepted():
     exempt = Exemption("GPU-X-02", "", "all of it", dt.date(2027, 1, 1))
     found = said(*[widget(str(i)) for i in range(3)], exemptions=(exempt,))
-    assert found == [("GPU-X-02", None, RuleVerdict.EXEMPTED)]
+    assert found == [("GPU-X-02", None, FindingState.EXEMPTED)]
 
 
 def choosing(resource, _):

@@ -14,7 +14,7 @@ from gpuyard.stack_validation import validate
 from gpuyard_advisor.readiness.assessment import assess_readiness
 from gpuyard_advisor.readiness.evidence import CheckStatus
 from gpuyard_lint.rules.rule import Resource
-from gpuyard_lint.rules.run import RuleVerdict
+from gpuyard_lint.rules.run import FindingState
 from kit.clouds.answers import PLACES
 from kit.clouds.aws import found_by_rules
 from kit.clouds.given import account_with
@@ -84,7 +84,7 @@ def test_no_rule_of_ours_finds_anything_in_what_a_stack_registers(name):
     graph, objects = plan.provider.graph(plan), list(inside(plan))
     assert found_by_rules(graph, known=True, beside=objects) == set()
     previewed = found_by_rules(graph, known=False, beside=objects)
-    assert {verdict for *_, verdict in previewed} <= {RuleVerdict.NOT_EVALUATED}
+    assert {verdict for *_, verdict in previewed} <= {FindingState.NOT_EVALUATED}
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -5,8 +5,8 @@ an unevaluated rule is not a rule without findings.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 
 class UnknownValue:
@@ -43,6 +43,17 @@ def known_value(value: Any) -> Any:
     if value is UNKNOWN:
         raise NotEvaluatedError
     return value
+
+
+_Value = TypeVar("_Value")
+
+
+def if_known(values: Iterable[_Value]) -> list[_Value]:
+    """All values; none if a value that they depend on is not known yet."""
+    try:
+        return list(values)
+    except NotEvaluatedError:
+        return []
 
 
 def _no_text(value: Any) -> Any:

@@ -103,6 +103,12 @@ class Resource:
         result = metadata.get("namespace") if isinstance(metadata, Mapping) else None
         return result if isinstance(result, str) else ""
 
+    @property
+    def title(self) -> str:
+        """Kind, namespace and name, as findings name it."""
+        inside = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind.rpartition('/')[2]} {inside}{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:

@@ -22,8 +22,6 @@ from gpuyard_core.terminal.pages import show_page
 from gpuyard_core.today import today
 from gpuyard_core.yaml_tree import MAX_BYTES
 from gpuyard_lint import lint_command, page_command, rules_folder
-from gpuyard_lint.baseline import read_baseline
-from gpuyard_lint.baseline import write_baseline as as_baseline
 from gpuyard_lint.cli.files import FileSelection, TimeLimit, read_all, shown_names
 from gpuyard_lint.cli.report import report_parts, show_report, verdict_word
 from gpuyard_lint.items import LintInput, SkippedFile
@@ -207,7 +205,9 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
         late = SkippedFile(shown_names(paths)[0], f"{why}: raise --time-limit")
         report = replace(report, skipped=(*report.skipped, late))
     if write_baseline is not None:
-        write_file(write_baseline, as_baseline(report.hits))
+        from gpuyard_lint.formats import baseline_text
+
+        write_file(write_baseline, baseline_text(report.hits))
     code = _code(report, reading, paths, fail_on)
     _FORMATS[format](report, fail_on, _WORDS[code])
     _say_expired(settings)
@@ -275,6 +275,8 @@ def _say_expired(settings: RuleConfiguration) -> None:
 def _known(path: Path | None) -> frozenset[str]:
     if path is None:
         return frozenset()
+    from gpuyard_lint.formats import read_baseline
+
     return read_baseline(read_regular(path, MAX_BYTES * TIMES, "a baseline"), str(path))
 
 
@@ -290,23 +292,23 @@ def _json(report: Report, fail_on: Severity, _: str) -> None:
 def _sarif(report: Report, _: Severity, __: str) -> None:
     from importlib.metadata import version
 
-    from gpuyard_lint.sarif import results, sarif
+    from gpuyard_lint.formats import sarif, sarif_results
 
     without = sarif(replace(report, hits=()), version("gpuyard-lint"))
-    for text in json_parts(without, "results", results(report)):
+    for text in json_parts(without, "results", sarif_results(report)):
         write(text)
 
 
 def _junit(report: Report, _: Severity, __: str) -> None:
-    from gpuyard_lint.junit import junit
+    from gpuyard_lint.formats import junit
 
     write(junit(report))
 
 
 def _github(report: Report, _: Severity, __: str) -> None:
-    from gpuyard_lint.github import github_annotations
+    from gpuyard_lint.formats import github_annotations
 
-    write(github_annotations(report))
+    write("".join(github_annotations(report)))
 
 
 _FORMATS = {"text": _show_text, "json": _json, "sarif": _sarif, "junit": _junit, "github": _github}

@@ -1,7 +1,7 @@
 """`--render`: render charts with `helm`, and build kustomizations with `kustomize` or `kubectl`.
 
 Programs never access the linted tree: they get a copy of the checked files, without links.
-`helm template` shows hooks without running them. `lint/together/built.py` limits what a kustomization may contain.
+`helm template` shows hooks without running them. `combined/kustomize_build.py` limits what a kustomization may contain.
 """
 
 import json

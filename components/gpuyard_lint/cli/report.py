@@ -14,9 +14,9 @@ from gpuyard_core.terminal.text import pluralize
 from gpuyard_lint import lint_command, page_command
 from gpuyard_lint.items import SkippedFile
 from gpuyard_lint.read import TERRAFORM
-from gpuyard_lint.report import HitState, LintFinding, Report
+from gpuyard_lint.report import Report
 from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.run import UNFILLED_PLACEHOLDER
+from gpuyard_lint.rules.run import UNFILLED_PLACEHOLDER, Finding, FindingState
 
 MAX_SHOWN = 200
 """Maximum findings as text; JSON has all."""
@@ -29,17 +29,17 @@ _NOTHING = "empty"
 
 def show_report(report: Report, word: str, console: Console) -> None:
     """Show a summary by rule, every finding with its locations, advisory and sample findings, and the verdict."""
-    shown = [hit for hit in report.hits if hit.state in {HitState.OPEN, HitState.NOT_EVALUATED}]
-    planned = [hit for hit in shown if _waits_for_a_plan(hit)]
-    of_several = [hit for hit in shown if _is_of_several(hit) and not _waits_for_a_plan(hit)]
-    filled_in = [
+    by_state: dict[FindingState, list[Finding]] = {state: [] for state in FindingState}
+    by_line: dict[Callable[[Sequence[Finding]], str] | None, list[Finding]] = {}
+    for hit in report.hits:
+        by_state[hit.state].append(hit)
+        by_line.setdefault(_shared_line(hit), []).append(hit)
+    shown = [
         hit
-        for hit in shown
-        if hit.diagnostic.problem == UNFILLED_PLACEHOLDER and not _waits_for_a_plan(hit)
+        for hit in by_line.pop(None, [])
+        if hit.state in {FindingState.OPEN, FindingState.NOT_EVALUATED}
     ]
-    apart = {id(hit) for hit in (*planned, *of_several, *filled_in)}
-    shown = [hit for hit in shown if id(hit) not in apart]
-    _by_rule([hit for hit in shown if hit.state is HitState.OPEN], console)
+    _by_rule(by_state[FindingState.OPEN], console)
     groups = _grouped(shown)
     for number, group in enumerate(groups[:MAX_SHOWN]):
         if number:
@@ -48,41 +48,41 @@ def show_report(report: Report, word: str, console: Console) -> None:
     if len(groups) > MAX_SHOWN:
         console.print()
         console.print_wrapped(f"… and {len(groups) - MAX_SHOWN:,} more findings; {_EVERY}.")
-    if planned:
-        shown += planned[:1]
-        console.print_wrapped(_of_a_plan(planned), first="unknown ")
-    if of_several:
-        shown += of_several[:1]
-        console.print_wrapped(_of_several(of_several), first="unknown ")
-    if filled_in:
-        shown += filled_in[:1]
-        console.print_wrapped(_of_filled_in(filled_in), first="unknown ")
-    choices, samples = (
-        [hit for hit in report.hits if hit.state is state]
-        for state in (HitState.ADVISORY, HitState.EXAMPLE)
-    )
-    _choices(choices, console)
-    _samples(samples, console)
+    for line in (_of_a_plan, _of_several, _of_filled_in):
+        if line in by_line:
+            console.print_wrapped(line(by_line[line]), first="unknown ")
+    choices, samples = by_state[FindingState.ADVISORY], by_state[FindingState.EXAMPLE]
+    title = ("advisory", "not counted; --choices counts them")
+    _show_grouped(title, "advisory", choices, lambda hit: hit.diagnostic.problem, console)
+    title = ("in example files", "not counted; --no-samples excludes them")
+    _show_grouped(title, "example", samples, lambda hit: hit.rule.title, console)
     _show_skipped(report.skipped)
     for bare in report.without_reason:
         why = f"has no effect without a reason: write `# gpuyard: ignore {bare.rules} because …`"
         diagnostics().print_wrapped(f"{bare.file}:{bare.line}: {why}", first="! ")
     for named in report.unknown_rules:
-        meant = nearest_name(named.rule, [rule.id for rule in RULES])
+        meant = nearest_name(named.rules, [rule.id for rule in RULES])
         hint = f"did you mean {meant}?" if meant else f"`{lint_command()} --rules` lists all."
-        why = f"has no effect: no rule {named.rule}; {hint}"
+        why = f"has no effect: no rule {named.rules}; {hint}"
         diagnostics().print_wrapped(f"{named.file}:{named.line}: {why}", first="! ")
-    if shown or choices or samples:
+    if shown or choices or samples or by_line:
         console.print()
     show_verdict(word, _summary(report), console)
 
 
-def _waits_for_a_plan(hit: LintFinding) -> bool:
-    """Whether a finding needs a Terraform plan; these share one line."""
-    return hit.state is HitState.NOT_EVALUATED and hit.file.endswith(TERRAFORM)
+def _shared_line(hit: Finding) -> Callable[[Sequence[Finding]], str] | None:
+    """The line that a finding shares with others; None if it is shown alone."""
+    if hit.state is not FindingState.NOT_EVALUATED:
+        return None
+    if hit.file.endswith(TERRAFORM):
+        return _of_a_plan
+    if hit.resource is None:
+        return _of_several
+    return _of_filled_in if hit.diagnostic.problem == UNFILLED_PLACEHOLDER else None
 
 
-def _of_a_plan(hits: Sequence[LintFinding]) -> str:
+def _of_a_plan(hits: Sequence[Finding]) -> str:
+    """Findings that need a Terraform plan."""
     first = next((hit for hit in hits if hit.diagnostic.location), hits[0])
     where = first.diagnostic.location
     place = f" ({where})" if where else ""
@@ -90,12 +90,8 @@ def _of_a_plan(hits: Sequence[LintFinding]) -> str:
     return f"{message}{place}: lint the output of `terraform show -json plan.out`"
 
 
-def _is_of_several(hit: LintFinding) -> bool:
-    """Whether a rule over several resources met an unknown value: it has no location."""
-    return hit.state is HitState.NOT_EVALUATED and not hit.resource
-
-
-def _of_several(hits: Sequence[LintFinding]) -> str:
+def _of_several(hits: Sequence[Finding]) -> str:
+    """Rules over several resources that met an unknown value: they have no location."""
     rules = sorted({hit.diagnostic.id for hit in hits})
     more = f" and {len(rules) - _NAMED} more" if len(rules) > _NAMED else ""
     return (
@@ -104,22 +100,22 @@ def _of_several(hits: Sequence[LintFinding]) -> str:
     )
 
 
-def _of_filled_in(hits: Sequence[LintFinding]) -> str:
+def _of_filled_in(hits: Sequence[Finding]) -> str:
     place = f"{hits[0].file}:{hits[0].line}"
     where = place if len(hits) == 1 else f"{len(hits):,} times, first at {place}"
     return f"a rule needs the value of an unresolved placeholder: {where}; {_EVERY}"
 
 
-def _grouped(hits: Iterable[LintFinding]) -> list[list[LintFinding]]:
+def _grouped(hits: Iterable[Finding]) -> list[list[Finding]]:
     """Group equal findings at different locations, in the order of the first."""
-    results: dict[tuple[object, ...], list[LintFinding]] = {}
+    results: dict[tuple[object, ...], list[Finding]] = {}
     for hit in hits:
-        same = (hit.state, replace(hit.diagnostic, path=()), hit.reason)
+        same = (hit.state, replace(hit.diagnostic, path=()), hit.note)
         results.setdefault(same, []).append(hit)
     return list(results.values())
 
 
-def _by_rule(hits: Sequence[LintFinding], console: Console) -> None:
+def _by_rule(hits: Sequence[Finding], console: Console) -> None:
     """Show the number of findings of each rule, the most severe and frequent first."""
     count = Counter((hit.diagnostic.id, hit.diagnostic.severity) for hit in hits)
     if len(count) > 1:
@@ -132,24 +128,17 @@ def _by_rule(hits: Sequence[LintFinding], console: Console) -> None:
         console.print()
 
 
-def _choices(hits: Sequence[LintFinding], console: Console) -> None:
-    """Show one line for each advisory finding."""
-    if hits:
-        console.title("advisory", "not counted; --choices counts them")
-    _show_grouped(hits, "advisory", lambda hit: hit.diagnostic.problem, console)
-
-
-def _samples(hits: Sequence[LintFinding], console: Console) -> None:
-    """Show one line for each rule; findings in samples never fail."""
-    if hits:
-        console.title("in example files", "not counted; --no-samples excludes them")
-    _show_grouped(hits, "example", lambda hit: hit.rule.title, console)
-
-
 def _show_grouped(
-    hits: Sequence[LintFinding], word: str, text: Callable[[LintFinding], str], console: Console
+    title: tuple[str, str],
+    word: str,
+    hits: Sequence[Finding],
+    text: Callable[[Finding], str],
+    console: Console,
 ) -> None:
-    together: dict[tuple[str, str], list[LintFinding]] = {}
+    """Show one line for each rule and text, below a title if there is one."""
+    if hits:
+        console.title(*title)
+    together: dict[tuple[str, str], list[Finding]] = {}
     for hit in hits:
         together.setdefault((hit.diagnostic.id, text(hit)), []).append(hit)
     for (rule, message), result in sorted(together.items(), key=lambda each: -len(each[1])):
@@ -158,7 +147,7 @@ def _show_grouped(
         console.print_wrapped(f"{message}: {where}", first=f"{word}  {rule}  {len(result):>4}  ")
 
 
-def show_hits(hits: Sequence[LintFinding], console: Console) -> None:
+def show_hits(hits: Sequence[Finding], console: Console) -> None:
     """Show one finding with its note and its locations."""
     hit, alone = hits[0], len(hits) == 1
     places = [("at", _place(each, named=not alone)) for each in hits[:MAX_PLACES]]
@@ -169,15 +158,15 @@ def show_hits(hits: Sequence[LintFinding], console: Console) -> None:
         hit.diagnostic,
         hit.diagnostic.location if alone else "",
         console,
-        word="unknown" if hit.state is HitState.NOT_EVALUATED else "",
-        details=[("note", hit.reason), ("in", hit.resource if alone else "")],
+        word="unknown" if hit.state is FindingState.NOT_EVALUATED else "",
+        details=[("note", hit.note), ("in", hit.resource_title if alone else "")],
         places=places,
         page=page_command(hit.diagnostic.id),
     )
 
 
-def _place(hit: LintFinding, *, named: bool) -> str:
-    resource = f"  {hit.resource}" if named and hit.resource else ""
+def _place(hit: Finding, *, named: bool) -> str:
+    resource = f"  {hit.resource_title}" if named and hit.resource_title else ""
     return f"{hit.file}:{hit.line}:{hit.column}{resource}"
 
 
@@ -214,7 +203,7 @@ def _summary(report: Report) -> str:
         f"{pluralize(report.resource_count, 'resource')} in {pluralize(len(report.files), 'file')}"
     )
     kinds = f"{report.checked_resources:,} of a kind that rules cover"
-    counts = {state.value.replace("-", " "): report.count(state) for state in HitState}
+    counts = {state.replace("-", " "): count for state, count in report.counts().items()}
     parts = [f"{count} {name}" for name, count in counts.items() if count or name == "open"]
     if report.skipped:
         parts.append(f"{pluralize(len(report.skipped), 'file or part', 'files or parts')} not read")
@@ -231,24 +220,23 @@ def report_parts(report: Report, fail_on: Severity) -> Iterator[str]:
         resources=report.resource_count,
         known=report.checked_resources,
         rules=[rule.id for rule in report.rules],
-        counts={state.value: report.count(state) for state in HitState},
+        counts=report.counts(),
         hits=[],
-        skipped=[_skipped_document(each) for each in report.skipped],
+        skipped=[
+            {
+                "file": each.file,
+                "line": each.line,
+                "reason": each.reason,
+                "template": each.template,
+                "foreign": each.is_unrecognized,
+            }
+            for each in report.skipped
+        ],
     )
     return json_parts(without, "hits", map(hit_document, report.hits))
 
 
-def _skipped_document(each: SkippedFile) -> dict[str, Any]:
-    return {
-        "file": each.file,
-        "line": each.line,
-        "reason": each.reason,
-        "template": each.template,
-        "foreign": each.is_unrecognized,
-    }
-
-
-def hit_document(hit: LintFinding) -> dict[str, Any]:
+def hit_document(hit: Finding) -> dict[str, Any]:
     """One finding as a document."""
     found = hit.diagnostic
     return {
@@ -260,10 +248,10 @@ def hit_document(hit: LintFinding) -> dict[str, Any]:
         "file": hit.file,
         "line": hit.line,
         "column": hit.column,
-        "resource": hit.resource,
+        "resource": hit.resource_title,
         "where": found.location,
         "problem": found.problem,
         "fix": found.fix_message,
-        "note": hit.reason,
+        "note": hit.note,
         "fingerprint": hit.fingerprint,
     }

@@ -98,73 +98,64 @@ def kustomization_changes(
     """The changes of a kustomization in kustomize's order; `late` are patchesJson6902."""
     yield from map(_patch, patches)
     if namespace := text(kustomization, "namespace"):
-        yield Change(lambda form: _in_namespace(form, namespace))
-    if not _has_own_configuration(kustomization):
-        for key in ("namePrefix", "nameSuffix"):
-            if part := text(kustomization, key):
-                yield Change(_does_name(part, before=key == "namePrefix"))
+        yield Change(partial(_in_namespace, namespace))
+    # otherwise it configures its own name references, or has transformers that change objects
+    if not any(kustomization.get(key) for key in ("configurations", "transformers", "crds")):
+        if prefix := text(kustomization, "namePrefix"):
+            yield Change(partial(_renamed, prefix, ""))
+        if suffix := text(kustomization, "nameSuffix"):
+            yield Change(partial(_renamed, "", suffix))
     yield from _labels(kustomization)
     yield from map(_patch, late)
     for each in mappings(kustomization, "images"):
         if name := text(each, "name"):
-            yield Change(_does_images(each), image=name)
+            yield Change(partial(_with_new_images, each), image=name)
     for each in mappings(kustomization, "replacements"):
         for target in mappings(each, "targets"):
             select = mapping(target, "select")
             fields = [field for field in items(target, "fieldPaths") if isinstance(field, str)]
-            yield Change(_does_unknown(fields), _selected_by(select), _key(select))
+            yield Change(partial(_with_unknown, fields), _selected_by(select), _key(select))
 
 
-def _has_own_configuration(kustomization: Mapping[str, Any]) -> bool:
-    """Whether it configures its own name references, or has transformers that change objects."""
-    return any(kustomization.get(key) for key in ("configurations", "transformers", "crds"))
-
-
-def _in_namespace(form: PatchedObject, namespace: str) -> PatchedObject:
+def _in_namespace(namespace: str, form: PatchedObject) -> PatchedObject:
     if _CLUSTER_WIDE.search(form.kind):
         return form
     return replace(form, value=with_set(form.value, ["metadata", "namespace"], namespace))
 
 
-def _does_name(part: str, *, before: bool) -> Callable[[PatchedObject], PatchedObject]:
-    def does(form: PatchedObject) -> PatchedObject:
-        name = text_at_keys(form.value, "metadata", "name")
-        if form.kind in _NEVER_RENAMED or not name:
-            return form
-        new = f"{part}{name}" if before else f"{name}{part}"
-        return PatchedObject(with_set(form.value, ["metadata", "name"], new), (*form.names, new))
-
-    return does
+def _renamed(prefix: str, suffix: str, form: PatchedObject) -> PatchedObject:
+    name = text_at_keys(form.value, "metadata", "name")
+    if form.kind in _NEVER_RENAMED or not name:
+        return form
+    new = f"{prefix}{name}{suffix}"
+    return PatchedObject(with_set(form.value, ["metadata", "name"], new), (*form.names, new))
 
 
 def _labels(kustomization: Mapping[str, Any]) -> Iterator[Change]:
     for each in mappings(kustomization, "labels"):
         selectors = each.get("includeSelectors") is True
         templates = selectors or each.get("includeTemplates") is True
-        yield Change(_does_labels(mapping(each, "pairs"), templates=templates, selectors=selectors))
+        pairs = mapping(each, "pairs")
+        yield Change(partial(_marked, "labels", pairs, templates=templates, selectors=selectors))
     if common := mapping(kustomization, "commonLabels"):
-        yield Change(_does_labels(common, templates=True, selectors=True))
+        yield Change(partial(_marked, "labels", common, selectors=True))
     if notes := mapping(kustomization, "commonAnnotations"):
-        yield Change(lambda form: _with_more(form, notes))
+        yield Change(partial(_marked, "annotations", notes))
 
 
-def _does_labels(
-    pairs: Mapping[Any, Any], *, templates: bool, selectors: bool
-) -> Callable[[PatchedObject], PatchedObject]:
-    def does(form: PatchedObject) -> PatchedObject:
-        value = _with_pairs(form.value, ("metadata", "labels"), pairs)
-        if templates and form.kind in _PODS:
-            value = _with_pairs(value, (*_PODS[form.kind], "metadata", "labels"), pairs)
-        return replace(form, value=_selecting(value, form.kind, pairs) if selectors else value)
-
-    return does
-
-
-def _with_more(form: PatchedObject, notes: Mapping[Any, Any]) -> PatchedObject:
-    value = _with_pairs(form.value, ("metadata", "annotations"), notes)
-    if form.kind in _PODS:
-        value = _with_pairs(value, (*_PODS[form.kind], "metadata", "annotations"), notes)
-    return replace(form, value=value)
+def _marked(
+    field: str,
+    pairs: Mapping[Any, Any],
+    form: PatchedObject,
+    *,
+    templates: bool = True,
+    selectors: bool = False,
+) -> PatchedObject:
+    """With labels or annotations, also in its pod template and its selectors."""
+    value = _with_pairs(form.value, ("metadata", field), pairs)
+    if templates and form.kind in _PODS:
+        value = _with_pairs(value, (*_PODS[form.kind], "metadata", field), pairs)
+    return replace(form, value=_selecting(value, form.kind, pairs) if selectors else value)
 
 
 def _with_pairs(value: Any, path: Sequence[str], pairs: Mapping[Any, Any]) -> Any:
@@ -192,7 +183,17 @@ def _at(value: Any, path: Sequence[str]) -> Any:
 
 
 def _patch(patch: ObjectPatch) -> Change:
-    return Change(lambda form: _patched(patch, form), _selector(patch), _key_of(patch))
+    apply = partial(_patched, patch)
+    if patch.target is not None:
+        return Change(apply, _selected_by(patch.target), _key(patch.target))
+    kind, name = text(patch.fields, "kind"), text(patch.fields, "metadata", "name")
+    group = _group(patch.fields)
+
+    def selects(form: PatchedObject) -> bool:
+        same = kind in {"", form.kind} and group in {None, _group(form.value)}
+        return same and (not name or name in form.names)
+
+    return Change(apply, selects, (kind, name))
 
 
 def _patched(patch: ObjectPatch, form: PatchedObject) -> PatchedObject | None:
@@ -220,25 +221,6 @@ def _merged_object(value: Any, fields: Mapping[Any, Any]) -> Any:
         if own := text_at_keys(value, "metadata", key):
             merged = with_set(merged, ["metadata", key], own)
     return merged
-
-
-def _selector(patch: ObjectPatch) -> Callable[[PatchedObject], bool | None]:
-    if patch.target is not None:
-        return _selected_by(patch.target)
-    kind, name = text(patch.fields, "kind"), text(patch.fields, "metadata", "name")
-    group = _group(patch.fields)
-
-    def selects(form: PatchedObject) -> bool:
-        same = kind in {"", form.kind} and group in {None, _group(form.value)}
-        return same and (not name or name in form.names)
-
-    return selects
-
-
-def _key_of(patch: ObjectPatch) -> tuple[str, str]:
-    if patch.target is not None:
-        return _key(patch.target)
-    return text(patch.fields, "kind"), text(patch.fields, "metadata", "name")
 
 
 def _key(target: Mapping[Any, Any]) -> tuple[str, str]:
@@ -308,25 +290,19 @@ def _pattern(pattern: str) -> Callable[[str], bool | None]:
     return lambda given: compiled.fullmatch(given) is not None
 
 
-def _does_unknown(fields: Sequence[str]) -> Callable[[PatchedObject], PatchedObject]:
-    def does(form: PatchedObject) -> PatchedObject:
-        value = form.value
-        for path in fields:
-            value = with_set(value, path.split("."), UNKNOWN)
-        return replace(form, value=value)
-
-    return does
+def _with_unknown(fields: Sequence[str], form: PatchedObject) -> PatchedObject:
+    value = form.value
+    for path in fields:
+        value = with_set(value, path.split("."), UNKNOWN)
+    return replace(form, value=value)
 
 
 # ── images ──
 
 
-def _does_images(entry: Mapping[Any, Any]) -> Callable[[PatchedObject], PatchedObject]:
-    def does(form: PatchedObject) -> PatchedObject:
-        value = _with_images(form.value, partial(_image, inputs=entry))
-        return form if value is form.value else replace(form, value=value)
-
-    return does
+def _with_new_images(entry: Mapping[Any, Any], form: PatchedObject) -> PatchedObject:
+    value = _with_images(form.value, partial(_image, inputs=entry))
+    return form if value is form.value else replace(form, value=value)
 
 
 def _with_images(value: Any, new: Callable[[str], str], *, here: bool = False) -> Any:

@@ -6,30 +6,9 @@ from pathlib import PurePath
 from typing import Any
 
 from gpuyard_lint.items import LintInput
+from gpuyard_lint.rules.rule import read_table
 
-_NAMES = frozenset(
-    {
-        *("example", "examples", "sample", "samples"),
-        *("testdata", "test-data", "test_data", "tests", "fixtures", "e2e", "golden", "__tests__"),
-        *("vendor", "third_party", "third-party", "thirdparty"),
-        *("versioned_docs", "versioned-docs"),
-        *("archive", ".archive", "_archive", "archived", "attic", "backup", "backups", "obsolete"),
-        *("deactivated", "deprecated", "disabled", "unused", "no_deploy", "no-deploy"),
-        *(
-            "old",
-            "_old",
-            ".old",
-            "wip",
-            "scratch",
-            "tmp",
-            "retired",
-            "outdated",
-            "graveyard",
-            "trash",
-        ),
-        *("draft", "drafts", "snippets", "skeleton", "skeletons", "exercise", "exercises"),
-    }
-)
+_NAMES = frozenset(read_table("example_folders"))
 _SET_ASIDE = ("-disabled", "_disabled", ".disabled")
 _PUT_BY = re.compile(r"(?:^|[-_.])(?:backup|bak)(?:[-_.]|$)", re.IGNORECASE)
 """Names of backup files."""

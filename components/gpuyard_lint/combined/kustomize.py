@@ -27,6 +27,7 @@ OPERATIONS = "config:json-patch"
 """A file of JSON Patch operations."""
 _UNREAD = ({"op": "unread", "path": "/spec"},)
 _LONGEST_PATH = 4096
+_STRATEGIC = "patchesStrategicMerge"
 _LISTS = ("resources", "bases", "crds", "configurations")
 
 
@@ -66,21 +67,28 @@ def _read(item: Item, of_files: Mapping[str, Sequence[Item]]) -> Kustomization:
     folder = posixpath.dirname(file)
 
     def there(names: Sequence[Any]) -> tuple[str, ...]:
-        return tuple(_path(folder, name) for name in names if _is_path(name))
+        texts = (name for name in names if isinstance(name, str) and len(name) <= _LONGEST_PATH)
+        return tuple(_path(folder, name) for name in texts)
 
     charts = mappings(value, "helmCharts")
-    values = [name for chart in charts for name in _values_files(chart)]
+    values = [chart.get("valuesFile") for chart in charts]
+    values += [name for chart in charts for name in items(chart, "additionalValuesFiles")]
     referenced = [name for key in _LISTS for name in items(value, key)]
-    strategic = [n for n in items(value, "patchesStrategicMerge") if _is_file(n)]
+    strategic = [n for n in items(value, _STRATEGIC) if _is_file(n)]
     listed = [*mappings(value, "patches"), *mappings(value, "patchesJson6902")]
     patches, late = (list(_patches(item, key, of_files)) for key in ("patches", "patchesJson6902"))
-    patches = [*_strategic(item, of_files), *patches]
+    older: list[ObjectPatch] = []
+    for each in items(value, _STRATEGIC):  # names of files, or inline text
+        if _is_file(each):
+            older += _of_objects(of_files.get(_path(folder, each), ()), None)
+        elif isinstance(each, str):
+            older += _inline_patches(each, None)
     return Kustomization(
         file=file,
         folders=there([*referenced, *values]),
         components=there(items(value, "components")),
         patch_files=there([*strategic, *(text(each, "path") for each in listed)]),
-        changes=tuple(kustomization_changes(value, patches, late)),
+        changes=tuple(kustomization_changes(value, [*older, *patches], late)),
     )
 
 
@@ -88,29 +96,9 @@ def _path(folder: str, name: str) -> str:
     return posixpath.normpath(posixpath.join(folder, name))
 
 
-def _is_path(name: Any) -> bool:
-    return isinstance(name, str) and len(name) <= _LONGEST_PATH
-
-
 def _is_file(name: Any) -> bool:
     """A reference, not an inline patch."""
     return isinstance(name, str) and "\n" not in name
-
-
-def _values_files(chart: Mapping[Any, Any]) -> Iterator[Any]:
-    yield chart.get("valuesFile")
-    yield from items(chart, "additionalValuesFiles")
-
-
-def _strategic(item: Item, of_files: Mapping[str, Sequence[Item]]) -> Iterator[ObjectPatch]:
-    """Patches of the older list: names of files, or inline text."""
-    folder = posixpath.dirname(item.place.file)
-    key = "patchesStrategicMerge"
-    for each in items(item.resource.properties, key):
-        if _is_file(each):
-            yield from _of_objects(of_files.get(_path(folder, each), ()), None)
-        elif isinstance(each, str):
-            yield from _inline_patches(each, None)
 
 
 def _patches(item: Item, key: str, of_files: Mapping[str, Sequence[Item]]) -> Iterator[ObjectPatch]:

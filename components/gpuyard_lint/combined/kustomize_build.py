@@ -15,7 +15,7 @@ from gpuyard_core.errors import UsageError
 from gpuyard_core.yaml_tree import parse_documents
 from gpuyard_lint.combined.kustomize import KUSTOMIZATION_KINDS, NAMES, kustomizations
 from gpuyard_lint.combined.scopes import overlay_chains, overlay_roots
-from gpuyard_lint.items import Item, LintInput, SkippedFile
+from gpuyard_lint.items import LintInput, SkippedFile
 from gpuyard_lint.kubernetes import is_object
 from gpuyard_lint.kubernetes import resource as kubernetes_resource
 from gpuyard_lint.read import TIMES
@@ -25,21 +25,9 @@ BUILD_SKIPPED = "a kustomization that only kustomize can build: use --render"
 _ONLY_A_RUN = ("replacements", "vars", "helmCharts", "generators", "transformers", "validators")
 _PLAIN = frozenset(
     {
-        "apiVersion",
-        "buildMetadata",
-        "commonAnnotations",
-        "commonLabels",
-        "generatorOptions",
-        "images",
-        "kind",
-        "labels",
-        "metadata",
-        "namePrefix",
-        "nameSuffix",
-        "namespace",
-        "replicas",
-        "sortOptions",
-        "vars",
+        *("apiVersion", "buildMetadata", "commonAnnotations", "commonLabels", "generatorOptions"),
+        *("images", "kind", "labels", "metadata", "namePrefix", "nameSuffix", "namespace"),
+        *("replicas", "sortOptions", "vars"),
     }
 )
 """Fields without file names."""
@@ -88,9 +76,11 @@ def kustomizations_to_build(reading: LintInput) -> list[KustomizationToBuild]:
         and item.resource.group_kind in KUSTOMIZATION_KINDS
     }
     files_in_view = frozenset(reading.files)
-    about = (
-        {item.place.file for item in reading.items if _is_about_gpus(item)} if written else set()
-    )
+    about: set[str] = set()
+    for item in reading.items if written else ():
+        content = str(item.resource.properties)
+        if _ABOUT_GPUS.search(content) or contains_gpu_machine_name(content.encode()):
+            about.add(item.place.file)
     results: list[KustomizationToBuild] = []
     for folder in overlay_roots(of_folders):
         files = frozenset(overlay_chains(folder, of_folders))
@@ -111,11 +101,6 @@ def kustomizations_to_build(reading: LintInput) -> list[KustomizationToBuild]:
     return results
 
 
-def _is_about_gpus(item: Item) -> bool:
-    written = str(item.resource.properties)
-    return _ABOUT_GPUS.search(written) is not None or contains_gpu_machine_name(written.encode())
-
-
 def _checked(
     file: str, kustomization: Mapping[str, Any], files: Container[str], folders: Container[str]
 ) -> list[str] | str:
@@ -130,8 +115,9 @@ def _checked(
         if key in _LISTS:
             names = parts
         elif key == _STRATEGIC:
-            names = [each for each in parts if not _is_inline(each)]
-        elif key in _PARTS and all(_has_only(_PARTS[key], each) for each in parts):
+            # a text with several lines is an inline patch: no path and no URL
+            names = [e for e in parts if not (isinstance(e, str) and "\n" in e.strip())]
+        elif key in _PARTS and all(isinstance(e, Mapping) and set(e) <= _PARTS[key] for e in parts):
             names = [each["path"] for each in parts if "path" in each]
             generators = parts
         else:
@@ -146,15 +132,6 @@ def _checked(
                 return f"{file}: {key}: {name!r} is not a file below its folder"
             results.append(posixpath.join(folder, path))
     return results
-
-
-def _has_only(keys: frozenset[str], part: Any) -> bool:
-    return isinstance(part, Mapping) and set(part) <= keys
-
-
-def _is_inline(patch: Any) -> bool:
-    """A text with several lines is an inline patch: no path and no URL."""
-    return isinstance(patch, str) and "\n" in patch.strip()
 
 
 def _generator_files(generators: list[Mapping[Any, Any]]) -> Iterator[str]:

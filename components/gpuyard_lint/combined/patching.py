@@ -32,20 +32,16 @@ def strategic_merge(value: Any, patch: Any, *, schema: bool = True, key: str = "
 
 
 def _merged_list(value: Any, patch: list[Any], by: str) -> list[Any]:
-    replacements = [each for each in patch if not _is_directive(each)]
-    if len(replacements) < len(patch) or not (by and _are_told_apart(value, by)):
-        return replacements
-    if not _are_told_apart(patch, by):
+    replacements = [  # without a directive for the list
+        each for each in patch if not (isinstance(each, Mapping) and set(each) == {_DIRECTIVE})
+    ]
+    merges = by and _are_told_apart(value, by) and _are_told_apart(patch, by)
+    if len(replacements) < len(patch) or not merges:
         return replacements
     more = {each[by]: each for each in patch}
     same = [strategic_merge(each, more.pop(each[by], {})) for each in value]
     added = [each for each in more.values() if _DIRECTIVE not in each]
     return [*(each for each in same if each is not None), *added]
-
-
-def _is_directive(value: Any) -> bool:
-    """An item with a directive for its list."""
-    return isinstance(value, Mapping) and set(value) == {_DIRECTIVE}
 
 
 def _are_told_apart(value: Any, by: str) -> bool:
@@ -59,14 +55,10 @@ def text_at_keys(value: Any, *keys: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def pointer_steps(path: str) -> list[str]:
-    """The steps of a path as RFC 6901 writes it."""
-    return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
-
-
 def apply_json_patch(value: Any, operation: Mapping[Any, Any]) -> Any:
     """The result of one operation; the source of `copy` and `move` is unknown."""
-    steps = pointer_steps(text(operation, "path"))
+    path = text(operation, "path")  # as RFC 6901 writes it
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
     word = text(operation, "op")
     if word == "test":
         return value
@@ -99,9 +91,9 @@ def _list_with_set(
         return [
             with_set(e, rest, new, adding=adding) if i == at else e for i, e in enumerate(value)
         ]
-    wanted_name = step.removeprefix("[name=").removesuffix("]")
+    wanted = step.removeprefix("[name=").removesuffix("]")
     return [
-        with_set(each, rest, new) if wanted_name in {"*", text_at_keys(each, "name")} else each
+        with_set(each, rest, new) if wanted in {"*", text_at_keys(each, "name")} else each
         for each in value
     ]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard_core.findings import Path
-from gpuyard_lint.rules.rule import UNKNOWN, Resource, Rule, Stack
+from gpuyard_lint.rules.rule import UNKNOWN, Resource, Stack
 from gpuyard_lint.rules.run import (
+    Finding,
+    FindingState,
     RuleConfiguration,
-    RuleOutcome,
-    RuleVerdict,
     check_resource,
     check_stack,
 )
@@ -18,39 +18,20 @@ _MOST = 1000
 """Maximum number of resources that are observed at once: a rule that reads more reports the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownValueFinder:
-    """Runs a rule again that met an unknown value, and records the values that it reads."""
-
-    resources: Sequence[Resource]
-    settings: RuleConfiguration
-
-    def find_unknown_value(self, outcome: RuleOutcome) -> tuple[Resource, Path] | None:
-        """The resource and the path in it; None if unknown."""
-        rule = outcome.rule
-        if outcome.verdict is not RuleVerdict.NOT_EVALUATED or outcome.diagnostic.path:
-            return None
-        if outcome.resource is not None:
-            return self._alone(rule, outcome.resource)
-        return self._among(rule)
-
-    def _alone(self, rule: Rule, resource: Resource) -> tuple[Resource, Path] | None:
-        unknown_reads: list[tuple[Resource, Path]] = []
-        outcomes = check_resource(rule, _watched(resource, unknown_reads), self.settings)
-        return _last(outcomes, unknown_reads)
-
-    def _among(self, rule: Rule) -> tuple[Resource, Path] | None:
-        unknown_reads: list[tuple[Resource, Path]] = []
-        watched = [_watched(each, unknown_reads) for each in self.resources[:_MOST]]
-        stack = Stack((*watched, *self.resources[_MOST:]))
-        return _last(check_stack(rule, stack, self.settings), unknown_reads)
-
-
-def _last(
-    outcomes: Sequence[RuleOutcome], unknown_reads: Sequence[tuple[Resource, Path]]
+def find_unknown_value(
+    finding: Finding, resources: Sequence[Resource], settings: RuleConfiguration
 ) -> tuple[Resource, Path] | None:
-    stopped = any(each.verdict is RuleVerdict.NOT_EVALUATED for each in outcomes)
-    return unknown_reads[-1] if stopped and unknown_reads else None
+    """Run a rule again that met an unknown value: the resource and the path of the value; None if unknown."""
+    if finding.state is not FindingState.NOT_EVALUATED or finding.diagnostic.path:
+        return None
+    reads: list[tuple[Resource, Path]] = []
+    if finding.resource is not None:
+        again = check_resource(finding.rule, _watched(finding.resource, reads), settings)
+    else:
+        watched = [_watched(each, reads) for each in resources[:_MOST]]
+        again = check_stack(finding.rule, Stack((*watched, *resources[_MOST:])), settings)
+    stopped = any(each.state is FindingState.NOT_EVALUATED for each in again)
+    return reads[-1] if stopped and reads else None
 
 
 def _watched(resource: Resource, unknown_reads: list[tuple[Resource, Path]]) -> Resource:

@@ -143,23 +143,22 @@ def _unlisted(reading: LintInput, view: _View, listed: Collection[str]) -> Itera
     trees = _trees(reading)
     for file in view.by_file:
         if file not in listed:
-            rest[_tree_of(posixpath.dirname(file), trees)][file] = []
+            folder = posixpath.dirname(
+                file
+            )  # the nearest parent that is deployed as a whole, or its own
+            tree = next((each for each in _above(folder) if each in trees), folder)
+            rest[tree][file] = []
     by_flux: dict[str, list[tuple[Resource, Resource]]] = defaultdict(list)
     for each in (item.resource for item in reading.items if item.resource.group_kind == FLUX):
         for path in _paths(each):
             by_flux[path].append((each, each))
     for tree, chains in rest.items():
         scope = _scope(chains, view)
-        flux_pairs = [
-            pair for path in _ends(tree) for pair in by_flux.get(path, ()) if tree in trees
-        ]
+        parts = tree.split("/") if tree in trees else []
+        # possible paths of the folder from an unknown root: `a/b/c`, `b/c` and `c`
+        paths = ("/".join(parts[start:]) for start in range(len(parts)))
+        flux_pairs = [pair for path in paths for pair in by_flux.get(path, ())]
         yield replace(scope, resources=(*scope.resources, *flux_pairs))
-
-
-def _ends(folder: str) -> Iterator[str]:
-    """Possible paths of the folder from an unknown root: `a/b/c`, `b/c` and `c`."""
-    parts = folder.split("/")
-    return ("/".join(parts[start:]) for start in range(len(parts)))
 
 
 def _own_values(files: Sequence[str]) -> frozenset[str]:
@@ -181,18 +180,14 @@ def overlay_roots(of_folders: Mapping[str, Kustomization]) -> list[str]:
     return [folder for folder in of_folders if (folder or ".") not in referenced]
 
 
-def overlay_chains(folder: str, of_folders: Mapping[str, Kustomization]) -> OverlayChains:
-    """By file in a kustomization: the kustomizations that include it."""
-    return _chains(folder, of_folders, (), iter(range(_MOST_TAKEN)))
-
-
-def _chains(
+def overlay_chains(
     folder: str,
     of_folders: Mapping[str, Kustomization],
-    above: tuple[str, ...],
-    left: Iterator[int],
+    above: tuple[str, ...] = (),
+    left: Iterator[int] | None = None,
 ) -> OverlayChains:
-    """The files of a kustomization, with those below it."""
+    """By file in a kustomization, with those below it: the kustomizations that include it."""
+    left = iter(range(_MOST_TAKEN)) if left is None else left
     own = of_folders[folder]
     result: OverlayChains = {name: [] for name in (own.file, *own.patch_files)}
     for name in own.folders:
@@ -216,7 +211,7 @@ def _chains_through(
         return {name: []}
     if folder in above or len(above) >= _DEEPEST or next(left, None) is None:
         return {}
-    return _chains(folder, of_folders, above, left)
+    return overlay_chains(folder, of_folders, above, left)
 
 
 def _trees(reading: LintInput) -> frozenset[str]:
@@ -256,11 +251,6 @@ def _above(folder: str) -> Iterator[str]:
         folder = posixpath.dirname(folder) if folder.strip("/") else ""
 
 
-def _tree_of(folder: str, trees: frozenset[str]) -> str:
-    """The nearest parent that is deployed as a whole, else the folder itself."""
-    return next((each for each in _above(folder) if each in trees), folder)
-
-
 def _scope(chains: OverlayChains, view: _View, built: tuple[Resource, ...] = ()) -> LintScope:
     pairs: list[tuple[Resource, Resource]] = []
     charts: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -286,7 +276,12 @@ def _scope(chains: OverlayChains, view: _View, built: tuple[Resource, ...] = ())
             if item.resource.kind.startswith("values:") and not item.place.prefix:
                 charts[posixpath.dirname(file), item.resource.kind].append(file)
     sets = [files for files in charts.values() if len(files) > 1]
-    alternatives = list(_alternatives(sets, view.by_file))
+    # by alternative, as many as the longest set has; a shorter one repeats
+    alternatives: list[tuple[Resource, ...]] = []
+    for number in range(max(map(len, sets), default=0)):
+        chosen = {files[number % len(files)] for files in sets}
+        absent = sorted({file for files in sets for file in files} - chosen)
+        alternatives.append(tuple(i.resource for file in absent for i in view.by_file[file]))
     if maybe:  # each with the parts that a variable decides, and without
         alternatives = [each for one in alternatives or [()] for each in (one, (*one, *maybe))]
     return LintScope(tuple(pairs), tuple(alternatives))
@@ -315,13 +310,3 @@ def _as_deployed(
     if file in view.handed:
         written = values_with_overrides(written, prefix, view.handed[file])
     return keep_known_operator_values(written) if file in view.own and not prefix else written
-
-
-def _alternatives(
-    sets: Sequence[Sequence[str]], by_file: Mapping[str, Sequence[Item]]
-) -> Iterator[tuple[Resource, ...]]:
-    """The absent resources per alternative: as many as the longest set has; a shorter one repeats."""
-    for number in range(max(map(len, sets), default=0)):
-        chosen = {files[number % len(files)] for files in sets}
-        alternatives = {file for files in sets for file in files} - chosen
-        yield tuple(item.resource for file in sorted(alternatives) for item in by_file[file])

@@ -5,8 +5,6 @@ Defaults differ between versions of the system: an unset value is unknown.
 
 import re
 import tomllib
-from base64 import b64decode
-from binascii import Error
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,12 +13,8 @@ from gpuyard_core.manifests.fields import UNKNOWN
 from gpuyard_core.yaml_tree import Document
 from gpuyard_lint.items import FileLocation, Item
 from gpuyard_lint.rules.rule import Resource
+from gpuyard_lint.rules.subjects.pools import plain_user_data
 
-USER_DATA: Mapping[str, Path] = {
-    "karpenter.k8s.aws/EC2NodeClass": ("spec", "userData"),
-    "aws:ec2/LaunchTemplate": ("userData",),
-}
-"""By kind, the path of user data; in a launch template it may be base64."""
 _SETTINGS = ("settings", "kubelet-device-plugins", "nvidia")
 _METHODS = {"time-slicing": "timeSlicing", "mps": "mps"}
 _FIELDS = {
@@ -34,7 +28,7 @@ _LEAST = 2
 
 def sharing_settings(text: str, place: FileLocation, path: Path) -> Iterator[Item]:
     """The sharing that user data sets, as a configuration of the device plugin."""
-    plain = _plain(text)
+    plain = plain_user_data(text)
     try:
         value: Any = tomllib.loads(plain)
     except tomllib.TOMLDecodeError:
@@ -53,20 +47,12 @@ def sharing_settings(text: str, place: FileLocation, path: Path) -> Iterator[Ite
     some = isinstance(replicas, int) and replicas >= _LEAST
     sharing["resources"] = [{"name": "nvidia.com/gpu", "replicas": replicas if some else UNKNOWN}]
     document = Document({"version": "v1", "sharing": {method: sharing}}, _lines(plain, strategy))
-    inside = place.nested_in(path, document) if plain is text else _at_once(place, path, document)
+    inside = (
+        place.nested_in(path, document)
+        if plain is text
+        else FileLocation(place.file, document, fixed_position=place.position(path))
+    )  # base64 text has no line numbers
     yield Item(Resource("config:device-plugin", "userData", document.value), inside)
-
-
-def _at_once(place: FileLocation, path: Path, document: Document) -> FileLocation:
-    """Base64 text has no line numbers."""
-    return FileLocation(place.file, document, (), 0, place.position(path))
-
-
-def _plain(text: str) -> str:
-    try:
-        return b64decode(text, validate=True).decode()
-    except (Error, ValueError):
-        return text
 
 
 def _lines(text: str, strategy: str) -> dict[Path, int]:

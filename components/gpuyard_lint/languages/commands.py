@@ -14,6 +14,7 @@ from typing import Any
 from gpuyard_core.manifests.fields import UNKNOWN, UnknownValue
 from gpuyard_lint.languages.hcl_values import UNKNOWN_PART
 from gpuyard_lint.languages.helm_sets import nested_value, parse_set_option, steps_of
+from gpuyard_lint.rules.rule import read_table
 
 MOST_BYTES = 256 * 1024
 """Larger files are generated."""
@@ -34,17 +35,7 @@ _LETTERS: Mapping[str, str] = {
     "s": "show-only",
     "a": "api-versions",
 }
-_TAKES = frozenset(
-    {
-        *("values", "set", "set-string", "set-file", "set-json", "set-literal", "version", "repo"),
-        *("namespace", "output", "labels", "show-only", "api-versions", "name", "name-template"),
-        *("timeout", "description", "username", "password", "ca-file", "cert-file", "key-file"),
-        *("keyring", "post-renderer", "post-renderer-args", "history-max", "output-dir"),
-        *("kube-version", "kube-context", "kubeconfig", "kube-apiserver", "kube-token"),
-        *("kube-as-user", "kube-as-group", "kube-ca-file", "kube-tls-server-name"),
-        *("registry-config", "repository-cache", "repository-config", "burst-limit", "qps"),
-    }
-)
+_TAKES = frozenset(read_table("helm_options"))
 """Options with a value in the next word."""
 
 

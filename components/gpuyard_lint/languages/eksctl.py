@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard_core.findings import Path
+from gpuyard_core.catalogue.cluster.machine_gpus import has_gpus
 from gpuyard_core.manifests.placeholders import is_entirely_placeholder
 from gpuyard_lint.items import FileLocation, Item
 from gpuyard_lint.rules.rule import UNKNOWN, Resource
-from gpuyard_lint.rules.subjects.pools import NODE_GROUP, gpu_pool, is_gpu_machine
+from gpuyard_lint.rules.subjects.pools import NODE_GROUP, gpu_pool
 
 CLUSTER_CONFIG = "eksctl.io/ClusterConfig"
 CLUSTER = "aws:eks/Cluster"
@@ -116,16 +116,13 @@ def node_groups(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]
                 result["tags"] = {**of_all, **_mapping(group.get("tags"))}
                 if field == _OWN:  # EKS does not repair self-managed nodes
                     result["nodeRepairConfig"] = {"enabled": True}
-                yield Item(Resource(NODE_GROUP, shown, result), _place(place, (field, index)))
-
-
-def _place(place: FileLocation, path: Path) -> FileLocation:
-    return replace(
-        place,
-        prefix=(*place.prefix, *path),
-        pulumi_name=lambda own: _OF_EKS.get(own, own),
-        to_document_name=lambda name: _WORDS.get(name, name),
-    )
+                at = replace(
+                    place,
+                    prefix=(*place.prefix, field, index),
+                    pulumi_name=lambda own: _OF_EKS.get(own, own),
+                    to_document_name=lambda name: _WORDS.get(name, name),
+                )
+                yield Item(Resource(NODE_GROUP, shown, result), at)
 
 
 def _properties(group: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,7 +133,7 @@ def _properties(group: Mapping[str, Any]) -> dict[str, Any]:
     elsewhere = not types and ("launchTemplate" in group or "instanceSelector" in group)
     return {
         "instanceTypes": UNKNOWN if elsewhere else types,
-        "amiType": _image(group, has_gpus=any(map(is_gpu_machine, types))),
+        "amiType": _image(group, for_gpus=any(map(has_gpus, types))),
         "capacityType": "SPOT" if _all_spot(group, distribution) else "ON_DEMAND",
         "scalingConfig": {"maxSize": next(filter(None, map(group.get, _SIZES)), _NODES)},
         "taints": _taints(group.get("taints")),
@@ -147,11 +144,11 @@ def _properties(group: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _image(group: Mapping[str, Any], *, has_gpus: bool) -> str:
+def _image(group: Mapping[str, Any], *, for_gpus: bool) -> str:
     """The default image is the one for GPUs, if eksctl knows the machine."""
     if group.get("ami") or "launchTemplate" in group:
         return "CUSTOM"
-    return _IMAGES.get(str(group.get("amiFamily") or _USUAL), ("CUSTOM", "CUSTOM"))[has_gpus]
+    return _IMAGES.get(str(group.get("amiFamily") or _USUAL), ("CUSTOM", "CUSTOM"))[for_gpus]
 
 
 def _all_spot(group: Mapping[str, Any], distribution: Mapping[str, Any]) -> bool:
@@ -167,13 +164,15 @@ def _taints(value: Any) -> Any:
     if is_entirely_placeholder(value):
         return value
     if isinstance(value, Mapping):
-        return [{"key": key, "effect": _effect(each)} for key, each in value.items()]
+        return [
+            {
+                "key": key,
+                "effect": each if is_entirely_placeholder(each) else str(each).rpartition(":")[2],
+            }
+            for key, each in value.items()
+        ]
     listed = value if isinstance(value, list) else []
     return [each for each in listed if isinstance(each, Mapping) or is_entirely_placeholder(each)]
-
-
-def _effect(value: Any) -> str:
-    return value if is_entirely_placeholder(value) else str(value).rpartition(":")[2]
 
 
 def _ssh(ssh: Mapping[str, Any], *, private: bool) -> dict[str, Any]:

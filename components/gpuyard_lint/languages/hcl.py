@@ -407,7 +407,9 @@ class _Reader:
             elif match := _ESCAPE.match(self.text, self.at):
                 self.at = match.end()
                 code = match[1] or match[2]
-                parts.append(chr(min(int(code, 16), 0x10FFFF)) if code else _escaped(match[3]))
+                parts.append(
+                    chr(min(int(code, 16), 0x10FFFF)) if code else _ESCAPES.get(match[3], match[3])
+                )
             else:
                 self.special(parts, '"')
         self.at += 1
@@ -468,10 +470,6 @@ _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 def _number(word: str) -> int | float:
     return int(word) if word.isdecimal() and len(word) <= _MOST_DIGITS else float(word)
-
-
-def _escaped(sign: str) -> str:
-    return _ESCAPES.get(sign, sign)
 
 
 def _plain(expression: HclTerm) -> str | int | None:

@@ -121,7 +121,7 @@ def read_terraform(
     files = {f: d for f, d in files.items() if f not in large}
     gpu_files = {f: d for f, d in files.items() if _OURS.search(d)}
     additional = {
-        f: d for f, d in files.items() if f not in gpu_files and gpu_files and _is_beside(d)
+        f: d for f, d in files.items() if f not in gpu_files and gpu_files and _LOCALS.search(d)
     }
     skipped = {
         f: SkippedFile(f, f"larger than {MAX_BYTES:,} bytes, so probably generated")
@@ -193,11 +193,6 @@ def _values_overlays(items: Iterable[Item]) -> Iterator[ValuesOverlay]:
             value = item.merged_resource.properties
             chart = repository_chart_name(value.get("chart"))
             yield ValuesOverlay(tuple(value[_NAMED]), (value["values"],), chart)
-
-
-def _is_beside(data: bytes) -> bool:
-    """Whether a file may affect the resources of others."""
-    return bool(_LOCALS.search(data))
 
 
 def _speaks_of_gpus(data: bytes) -> bool:

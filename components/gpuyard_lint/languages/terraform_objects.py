@@ -13,69 +13,14 @@ from typing import Any
 
 from gpuyard_core.manifests.fields import PartlyKnown
 from gpuyard_lint.items import FileLocation
-from gpuyard_lint.rules.rule import UnknownValue
+from gpuyard_lint.rules.rule import UnknownValue, read_table
 
-_KINDS: Mapping[str, tuple[str, str]] = {
-    "config_map": ("v1", "ConfigMap"),
-    "cron_job": ("batch/v1", "CronJob"),
-    "daemonset": ("apps/v1", "DaemonSet"),
-    "daemon_set": ("apps/v1", "DaemonSet"),
-    "deployment": ("apps/v1", "Deployment"),
-    "horizontal_pod_autoscaler": ("autoscaling/v1", "HorizontalPodAutoscaler"),
-    "ingress": ("networking.k8s.io/v1", "Ingress"),
-    "job": ("batch/v1", "Job"),
-    "limit_range": ("v1", "LimitRange"),
-    "namespace": ("v1", "Namespace"),
-    "network_policy": ("networking.k8s.io/v1", "NetworkPolicy"),
-    "persistent_volume_claim": ("v1", "PersistentVolumeClaim"),
-    "pod": ("v1", "Pod"),
-    "priority_class": ("scheduling.k8s.io/v1", "PriorityClass"),
-    "replication_controller": ("v1", "ReplicationController"),
-    "resource_quota": ("v1", "ResourceQuota"),
-    "role": ("rbac.authorization.k8s.io/v1", "Role"),
-    "cluster_role": ("rbac.authorization.k8s.io/v1", "ClusterRole"),
-    "role_binding": ("rbac.authorization.k8s.io/v1", "RoleBinding"),
-    "cluster_role_binding": ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
-    "secret": ("v1", "Secret"),
-    "service": ("v1", "Service"),
-    "service_account": ("v1", "ServiceAccount"),
-    "stateful_set": ("apps/v1", "StatefulSet"),
-}
-OBJECTS: Mapping[str, tuple[str, str]] = {
+_KINDS: Mapping[str, list[str]] = read_table("terraform_objects")
+OBJECTS: Mapping[str, list[str]] = {
     f"kubernetes_{name}{ending}": kind for name, kind in _KINDS.items() for ending in ("", "_v1")
-} | {"kubernetes_horizontal_pod_autoscaler_v2": ("autoscaling/v2", "HorizontalPodAutoscaler")}
+} | {"kubernetes_horizontal_pod_autoscaler_v2": ["autoscaling/v2", "HorizontalPodAutoscaler"]}
 """By Terraform's type: apiVersion and kind."""
-_MANY: Mapping[str, str] = {
-    "container": "containers",
-    "init_container": "initContainers",
-    "env": "env",
-    "env_from": "envFrom",
-    "volume": "volumes",
-    "volume_mount": "volumeMounts",
-    "volume_device": "volumeDevices",
-    "volume_claim_template": "volumeClaimTemplates",
-    "toleration": "tolerations",
-    "port": "ports",
-    "ports": "ports",
-    "items": "items",
-    "image_pull_secrets": "imagePullSecrets",
-    "host_aliases": "hostAliases",
-    "topology_spread_constraint": "topologySpreadConstraints",
-    "match_expressions": "matchExpressions",
-    "match_fields": "matchFields",
-    "node_selector_term": "nodeSelectorTerms",
-    "preferred_during_scheduling_ignored_during_execution": "preferredDuringSchedulingIgnoredDuringExecution",
-    "ingress": "ingress",
-    "egress": "egress",
-    "from": "from",
-    "to": "to",
-    "rule": "rules",
-    "tls": "tls",
-    "path": "paths",
-    "subject": "subjects",
-    "limit": "limits",
-    "metric": "metrics",
-}
+_MANY: Mapping[str, str] = read_table("terraform_lists")
 """Blocks that may repeat, and the list in Kubernetes."""
 _CAPITALS: Mapping[str, str] = {
     "host_ipc": "hostIPC",

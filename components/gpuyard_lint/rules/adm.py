@@ -47,16 +47,12 @@ def _rule(requirement: Requirement, kinds: tuple[str, ...] = ADMISSION_KINDS) ->
         parameters = parameters_by_namespace(stack)
         for resource in stack.resources_of_kinds(*kinds) if parameters else ():
             mine = parameters.get(resource.namespace)
-            if mine is not None and not _is_admitted(resource):
+            # controllers have set fields that members must not set in what the API server returned
+            if mine is not None and at(resource.properties, "metadata", "uid") is None:
                 for violation in requirement.check(workload(resource), mine):
                     yield replace(violation, resource=resource)
 
     return load_rule(requirement.id, title=requirement.title, kinds=kinds, check_stack=check)
-
-
-def _is_admitted(resource: Resource) -> bool:
-    """Whether the API server returned the object: controllers have set fields that members must not set."""
-    return at(resource.properties, "metadata", "uid") is not None
 
 
 def parameters_by_namespace(stack: Stack) -> dict[str, TeamParameters]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from gpuyard_core.catalogue.cluster.machine_gpus import gpus_of_machine
+from gpuyard_core.catalogue.cluster.machine_gpus import gpus_of_machine, has_gpus
 from gpuyard_core.catalogue.kubernetes.karpenter import EMPTY_ALONE
 from gpuyard_core.catalogue.machines import find_machine
 from gpuyard_core.findings import Path
@@ -42,7 +41,6 @@ from gpuyard_lint.rules.subjects.pools import (
     classes_of_gpus,
     gpu_pool,
     gpu_pools,
-    is_gpu_machine,
 )
 
 # GPU-CAP-01
@@ -93,7 +91,9 @@ def _check_bound(resource: Resource, parameters: Parameters) -> Iterator[Violati
     bounds = _BOUNDS[resource.group_kind]
     bound_values = ((path, number(at(resource.properties, *path))) for path in bounds)
     results = [(path, bound) for path, bound in bound_values if bound is not None]
-    if not results and not _by_something_else(resource):
+    limits = at(resource.properties, "spec", "limits") if resource.group_kind == KARPENTER else {}
+    # Karpenter limits in CPU or memory also bound a pool of GPU machines
+    if not results and not any(mapping(limits).get(e) is not None for e in ("cpu", "memory")):
         yield Violation(
             bounds[0][:-1],
             "this pool has no maximum size: only the cloud's quota limits its GPUs and cost",
@@ -102,7 +102,8 @@ def _check_bound(resource: Resource, parameters: Parameters) -> Iterator[Violati
     if not results:
         return
     path, bound = results[0]
-    per_node = 1 if path[-1] == GPU else max((_gpus(name) for name in pool.machines), default=1)
+    counts = () if path[-1] == GPU else map(gpus_of_machine, pool.machines)
+    per_node = max((1 if count is None else count for count in counts), default=1)
     if (gpus := int(bound) * per_node) > parameters["max_gpus_per_node"]:
         yield Violation(
             path,
@@ -111,24 +112,14 @@ def _check_bound(resource: Resource, parameters: Parameters) -> Iterator[Violati
         )
 
 
-def _by_something_else(resource: Resource) -> bool:
-    """Karpenter limits in CPU or memory also bound a pool of GPU machines."""
-    limits = (
-        mapping(at(resource.properties, "spec", "limits"))
-        if resource.group_kind == KARPENTER
-        else {}
-    )
-    return any(limits.get(each) is not None for each in ("cpu", "memory"))
-
-
-def _gpus(name: str) -> int:
-    count = gpus_of_machine(name)
-    return 1 if count is None else count
-
-
 # GPU-CAP-03
 _ENOUGH_TYPES = 2
 _COMPUTE_CLASS = "cloud.google.com/ComputeClass"
+_CAPACITY_AT: Mapping[str, Path] = {
+    NODE_GROUP: ("capacityType",),
+    NODE_POOL: ("nodeConfig", "spot"),
+    KARPENTER: ("spec", "template", "spec", "requirements"),
+}
 
 
 def _check_fallback(stack: Stack, _: Parameters) -> Iterator[Violation]:
@@ -140,7 +131,7 @@ def _check_fallback(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for pool in pools:
         if pool.may_use_spot and len(set(pool.machines)) == 1:  # none: any machine of a family
             yield Violation(
-                _where(pool),
+                _CAPACITY_AT[pool.resource.group_kind],
                 "all GPU nodes are spot of one machine type: when it is unavailable, no node starts",
                 "allow several machine types, or add an on-demand pool as fallback",
                 pool.resource,
@@ -152,32 +143,18 @@ def _of_class(compute_class: Resource) -> Iterator[Violation]:
     spec = mapping(compute_class.properties, "spec")
     tried = mappings(spec, "priorities")
     usual = mapping(spec, "priorityDefaults")
-    if any("nodepools" in each for each in tried) or not any(map(_has_gpus, tried)):
+    of_gpus = (mapping(e, "gpu") or has_gpus(text(e, "machineType")) for e in tried)
+    if any("nodepools" in each for each in tried) or not any(of_gpus):
         return  # the provisioning of a named pool is defined elsewhere
     spot = all(is_true(each.get("spot", usual.get("spot"))) for each in tried)
-    if spot and len({str(_machine(each)) for each in tried}) < _ENOUGH_TYPES:
+    machines = {text(each, "machineType") or text(each, "gpu", "type") for each in tried}
+    if spot and len(machines) < _ENOUGH_TYPES:
         yield Violation(
             ("spec", "priorities"),
             "all GPU nodes of this class are spot of one machine type: when it is unavailable, no node starts",
             "add a priority without spot or with another machine type",
             compute_class,
         )
-
-
-def _has_gpus(priority: Mapping[str, Any]) -> bool:
-    return bool(mapping(priority, "gpu")) or is_gpu_machine(text(priority, "machineType"))
-
-
-def _machine(priority: Mapping[str, Any]) -> Any:
-    """The machines of one priority."""
-    return text(priority, "machineType") or text(priority, "gpu", "type")
-
-
-def _where(pool: GpuPool) -> tuple[str, ...]:
-    return {
-        "aws:eks/NodeGroup": ("capacityType",),
-        "gcp:container/NodePool": ("nodeConfig", "spot"),
-    }.get(pool.resource.group_kind, ("spec", "template", "spec", "requirements"))
 
 
 # GPU-CAP-04
@@ -258,17 +235,14 @@ def _is_spot(resource: Resource) -> bool:
 def _takes_none(pool: Resource, stack: Stack, *, kept: bool) -> bool:
     """Whether Karpenter removes only empty nodes: no consolidation, no drift under running pods."""
     try:
-        return _waits(pool) and (kept or _keeps_image(pool, stack))
+        disruption = at(pool.properties, "spec", "disruption")
+        waits = (
+            text(at(disruption, "consolidationPolicy")) == EMPTY_ALONE
+            or text(at(disruption, "consolidateAfter")) == "Never"
+        )
+        return waits and (kept or _keeps_image(pool, stack))
     except NotEvaluatedError:
         return False
-
-
-def _waits(pool: Resource) -> bool:
-    disruption = at(pool.properties, "spec", "disruption")
-    return (
-        text(at(disruption, "consolidationPolicy")) == EMPTY_ALONE
-        or text(at(disruption, "consolidateAfter")) == "Never"
-    )
 
 
 def _waits_for_pods(pool: Resource) -> bool:

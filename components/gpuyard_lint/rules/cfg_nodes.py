@@ -1,8 +1,6 @@
 """Rules on the configuration of Karpenter, the cluster autoscaler and the kubelet."""
 
 import re
-from base64 import b64decode
-from binascii import Error
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -33,9 +31,11 @@ from gpuyard_lint.rules.subjects.pools import (
     NODE_CLASS,
     NODE_POOL,
     POOL_KINDS,
+    USER_DATA,
     gpu_pool,
     gpu_pools,
     is_class_without_gpus,
+    plain_user_data,
     requests_gpus,
     without_gpus,
 )
@@ -91,7 +91,8 @@ def _check_karpenter(stack: Stack, _: Parameters) -> Iterator[Violation]:
         )
         fix = f"write it as {_OLD_KINDS[kind]} of {_served(kind)}"
         fix += ", with a current Karpenter" if older else ""
-        severity = Severity.INFO if older else _where(sure=sure)
+        # old objects are correct with an old Karpenter, whose version may be pinned elsewhere
+        severity = Severity.INFO if older else None if sure else Severity.WARNING
         yield Violation(("kind",), problem, fix, resource, severity, is_advisory=bool(older))
     older = version_if_all_older(stack, _PROGRAM, _V1_ALONE_SINCE)
     before = version_if_all_older(stack, _PROGRAM, _V1_SINCE)
@@ -99,12 +100,13 @@ def _check_karpenter(stack: Stack, _: Parameters) -> Iterator[Violation]:
     sure = any_at_least(stack, _PROGRAM, _V1_ALONE_SINCE)
     for resource in _about_gpus(stack):
         if _version(resource) == _SERVED:
-            yield from _field_violations(resource)
+            yield from _fields(resource)
             continue
         beta = _version(resource) == _BETA
         if beta and unsure:
             continue  # a variable decides which Karpenter version reads it
-        severity = Severity.INFO if beta and older else _where(sure=sure or not beta)
+        severity = None if sure or not beta else Severity.WARNING
+        severity = Severity.INFO if beta and older else severity
         problem = f"{resource.kind} is not served since Karpenter 1.1"
         fix = f"write {_served(resource.group_kind)}"
         if beta and before:
@@ -113,7 +115,7 @@ def _check_karpenter(stack: Stack, _: Parameters) -> Iterator[Violation]:
         choice = beta and bool(before)
         yield Violation(("apiVersion",), problem, fix, resource, severity, is_advisory=choice)
         if severity is not Severity.INFO:
-            yield from (_as_served(each, severity) for each in _field_violations(resource))
+            yield from (_as_served(each, severity) for each in _fields(resource))
 
 
 def _speaks_of_gpus(stack: Stack) -> bool:
@@ -124,11 +126,6 @@ def _speaks_of_gpus(stack: Stack) -> bool:
     ):
         return True
     return any(map(requests_gpus, stack.resources_of_kinds(*_OLD_KINDS)))
-
-
-def _where(*, sure: bool) -> Severity | None:
-    """Old objects are correct with an old Karpenter, whose version may be pinned elsewhere."""
-    return None if sure else Severity.WARNING
 
 
 def _as_served(violation: Violation, severity: Severity | None) -> Violation:
@@ -151,18 +148,14 @@ def _about_gpus(stack: Stack) -> Iterator[Resource]:
     )
 
 
-def _field_violations(resource: Resource) -> Iterator[Violation]:
-    for violation in _fields(resource):
-        yield replace(violation, resource=resource)
-
-
 def _version(resource: Resource) -> str:
     return resource.kind.split("/")[1]
 
 
 def _fields(resource: Resource) -> Iterator[Violation]:
     """Violations of the fields of the served version."""
-    yield from _pool(resource) if resource.group_kind == KARPENTER else _class(resource)
+    for violation in (_pool if resource.group_kind == KARPENTER else _class)(resource):
+        yield replace(violation, resource=resource)
 
 
 def _served(kind: str) -> str:
@@ -345,7 +338,6 @@ _AT: dict[str, Path] = {
     KUBELET: ("topologyManagerPolicy",),
     NODE_CONFIG: ("spec", "kubelet", "config", "topologyManagerPolicy"),
 }
-_USER_DATA: dict[str, Path] = {NODE_CLASS: ("spec", "userData"), _LAUNCH_TEMPLATE: ("userData",)}
 _GKE: Path = ("nodeConfig", "kubeletConfig", "topologyManager", "policy")
 
 
@@ -367,9 +359,9 @@ def _strict(stack: Stack) -> Iterator[tuple[Resource, Path]]:
         for resource in stack.resources_of_kinds(kind):
             if text(at(resource.properties, *path)) == _STRICT:
                 yield resource, path
-    for kind, path in _USER_DATA.items():
+    for kind, path in USER_DATA.items():
         for resource in stack.resources_of_kinds(kind):
-            if _SAID.search(_plain(text(at(resource.properties, *path)))):
+            if _SAID.search(plain_user_data(text(at(resource.properties, *path)))):
                 yield resource, path
 
 
@@ -377,14 +369,6 @@ def _several(machines: tuple[str, ...]) -> bool:
     """True unless all machines are known to have one GPU or one NUMA node, where the policy has no effect."""
     results = [find_machine(name) for name in machines]
     return not results or any(m is None or (m.gpus > 1 and m.numa_nodes != 1) for m in results)
-
-
-def _plain(data: str) -> str:
-    """User data, decoded from base64 if needed."""
-    try:
-        return b64decode(data, validate=True).decode()
-    except (Error, ValueError):
-        return data
 
 
 def _violation(resource: Resource, path: Path, machine: str) -> Violation:

@@ -177,7 +177,11 @@ def _sharing(sharing: Mapping[str, Any]) -> Iterator[_Said]:
         result = mapping(sharing[method])
         listed = items(result, "resources")
         unexpected = [key for key in result if key not in _OWN]
-        meant = [] if listed else [key for key in unexpected if _is_for_resources(key)]
+        meant = [
+            key  # it belongs in the list of resources
+            for key in ([] if listed else unexpected)
+            if key in _OF_RESOURCE or nearest_name(key, ["resources"]) is not None
+        ]
         for key in unexpected:
             if key not in meant:
                 yield (method, key), f"{key} is {_NO_FIELD}", _instead(key)
@@ -186,11 +190,6 @@ def _sharing(sharing: Mapping[str, Any]) -> Iterator[_Said]:
         for index, each in enumerate(listed):
             for path, problem, fix in _resource(mapping(each), method):
                 yield (method, "resources", index, *path), problem, fix
-
-
-def _is_for_resources(key: str) -> bool:
-    """Whether a key belongs in the list of resources."""
-    return key in _OF_RESOURCE or nearest_name(key, ["resources"]) is not None
 
 
 def _unlisted(method: str, meant: Sequence[str]) -> _Said:
@@ -352,8 +351,8 @@ def _ignored_keys(values: Mapping[str, Any]) -> Iterator[Violation]:
             suggestion = suggested_setting(key) or nearest_name(key, sorted(TOP_LEVEL))
             severity = _severity(key, below, suggestion, values)
             yield _dropped((key,), f"write {suggestion}" if suggestion else "remove it", severity)
-        for name in _unexpected(key, known_value(below)):
-            if (key, name) not in known_paths:
+        for name in mapping(known_value(below)) if key in SECTIONS else ():
+            if name not in SECTIONS[key] and (key, name) not in known_paths:
                 suggestion = nearest_name(name, sorted(SECTIONS[key]))
                 severity = _severity(
                     name, mapping(known_value(below))[name], suggestion, values, key
@@ -440,10 +439,6 @@ def _is_slip(name: str, suggestion: str) -> bool:
         SequenceMatcher(None, normalize_key(name), normalize_key(suggestion)).ratio() >= _SLIP
     )
     return are_identical or suggested_setting(name) == suggestion
-
-
-def _unexpected(key: str, below: Any) -> list[str]:
-    return [name for name in mapping(below) if key in SECTIONS and name not in SECTIONS[key]]
 
 
 def _wrong(values: Mapping[str, Any], base: Path) -> Iterator[Violation]:

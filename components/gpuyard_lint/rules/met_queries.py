@@ -20,7 +20,8 @@ from gpuyard_core.catalogue.metrics import (
 from gpuyard_core.findings import Path, Severity
 from gpuyard_core.manifests.fields import at, items, mapping, text
 from gpuyard_core.suggestions import nearest_name
-from gpuyard_lint.rules.rule import Parameters, Resource, Stack, Violation, load_rule
+from gpuyard_lint.rules.rule import Parameters, Stack, Violation, load_rule
+from gpuyard_lint.rules.subjects.components import OPERATORS
 from gpuyard_lint.rules.subjects.exporters import (
     exporter_versions,
     serves_custom_metrics,
@@ -164,7 +165,6 @@ _MADE = re.compile(
     r"""["'](pod|namespace|container)["']\s*,\s*["'][^"']*["']\s*,\s*["'](exported_\1)["']"""
 )
 """The end of `label_replace(…, "pod", "$1", "exported_pod", "(.+)")`."""
-_STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 
 _NVIDIAS = "default-mig-parted-config"
 _ON_EVERY_CLUSTER = {"all-disabled", "all-1g.5gb", "all-balanced"}
@@ -264,31 +264,23 @@ def _hostname_gone(stack: Stack) -> Severity | None:
 
 def _are_cut(stack: Stack) -> bool | None:
     """Whether GPUs are partitioned: False if they may be, None if not."""
-    strategies = set(_strategies(stack))
-    own = any(map(_of_ones_own, stack.resources_of_kinds("config:mig-parted")))
-    everywhere = not any(map(_keeps_nvidias, stack.resources_of_kinds(*_STRATEGIES)))
+    operators = [
+        at(each.properties, *OPERATORS[each.group_kind])
+        for each in stack.resources_of_kinds(*OPERATORS)
+    ]
+    strategies = {text(mapping(at(each, "mig")).get("strategy")) for each in operators}
+    own = any(  # layouts written by the user; every cluster has a list of NVIDIA's
+        not mapping(layouts.properties, "mig-configs").keys() >= _ON_EVERY_CLUSTER
+        for layouts in stack.resources_of_kinds("config:mig-parted")
+    )
+    # with NVIDIA's default layouts, others belong to another cluster
+    names = (text(at(each, "migManager", "config", "name")) for each in operators)
+    everywhere = _NVIDIAS not in names
     if "none" not in strategies and (
         "mixed" in strategies or (own and everywhere and "single" in strategies)
     ):
         return True
     return False if "mixed" in strategies or (own and strategies != {"none"}) else None
-
-
-def _of_ones_own(layouts: Resource) -> bool:
-    """Layouts written by the user; every cluster has a list of NVIDIA's, partitioned or not."""
-    return not mapping(layouts.properties, "mig-configs").keys() >= _ON_EVERY_CLUSTER
-
-
-def _keeps_nvidias(operator: Resource) -> bool:
-    """Whether an operator uses NVIDIA's default layouts: others then belong to another cluster."""
-    path = ("migManager",) if operator.kind.startswith("values:") else ("spec", "migManager")
-    return text(at(operator.properties, *path, "config", "name")) == _NVIDIAS
-
-
-def _strategies(stack: Stack) -> Iterator[str]:
-    for operator in stack.resources_of_kinds(*_STRATEGIES):
-        path = ("mig",) if operator.kind.startswith("values:") else ("spec", "mig")
-        yield text(mapping(at(operator.properties, *path)).get("strategy"))
 
 
 def _field(each: Selector) -> str:

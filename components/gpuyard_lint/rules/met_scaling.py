@@ -9,6 +9,7 @@ from gpuyard_core.manifests.fields import (
     at,
     complete_mapping,
     enum_value,
+    if_known,
     items,
     known_value,
     mapping,
@@ -16,7 +17,6 @@ from gpuyard_core.manifests.fields import (
 )
 from gpuyard_core.manifests.pods import Pod
 from gpuyard_lint.rules.rule import (
-    NotEvaluatedError,
     Parameters,
     Resource,
     Stack,
@@ -269,7 +269,7 @@ def _check_exporter(stack: Stack, _: Parameters) -> Iterator[Violation]:
         yield from _port(monitor, stack)
     for kind, field in _POD_MONITORS.items():
         for monitor in stack.resources_of_kinds(kind):
-            seen = _pods_in_view(monitor, stack)
+            seen = if_known(_selected(monitor, stack))
             yield from (
                 _port_in_view(monitor, field, seen) if seen else _port_of_pods(monitor, field)
             )
@@ -281,7 +281,7 @@ def _check_exporter(stack: Stack, _: Parameters) -> Iterator[Violation]:
         yield from _started(resource)
     for kind, path in _OPERATORS_AT.items():
         for resource in stack.resources_of_kinds(kind):
-            yield from _operator_violations(resource, path)
+            yield from if_known(_variable(resource, path))
 
 
 def _started(resource: Resource) -> Iterator[Violation]:
@@ -292,14 +292,6 @@ def _started(resource: Resource) -> Iterator[Violation]:
                     yield from _collectors(resource, (*path, field))
                 if not any(_has_an_option(resource, (*path, each)) for each in _WORDS):
                     yield from _variable(resource, (*path, "env"))
-
-
-def _operator_violations(resource: Resource, path: Path) -> list[Violation]:
-    """Violations in the settings that an operator passes to its exporter; none if they are unknown."""
-    try:
-        return [*_variable(resource, path)]
-    except NotEvaluatedError:
-        return []
 
 
 def _port(monitor: Resource, stack: Stack) -> Iterator[Violation]:
@@ -335,15 +327,8 @@ def _port_of_pods(monitor: Resource, field: str) -> Iterator[Violation]:
             )
 
 
-def _pods_in_view(monitor: Resource, stack: Stack) -> list[Pod]:
-    """The exporters that it selects; none if it selects others too, or if unknown."""
-    try:
-        return [*_selected(monitor, stack)]
-    except NotEvaluatedError:
-        return []
-
-
 def _selected(monitor: Resource, stack: Stack) -> Iterator[Pod]:
+    """The exporters that it selects; none if it selects others too."""
     selector = mapping(at(monitor.properties, "spec", "selector"))
     labels = complete_mapping(selector.get("matchLabels"))
     selectors = (
@@ -421,8 +406,11 @@ def _having(labels: _Labels, by_label: _ByLabel[_Labelled]) -> list[_Labelled]:
 
 def _collectors(resource: Resource, where: Path) -> Iterator[Violation]:
     words = [text(each) for each in items(at(resource.properties, *where))]
-    for index in _fields(words):
-        yield _no_path((*where, index), resource)
+    for index, each in enumerate(words):
+        name, _, value = each.partition("=")
+        after = words[index + 1] if index + 1 < len(words) else ""
+        if name in OPTIONS and (value or after).startswith(_METRIC):
+            yield _no_path((*where, index), resource)
 
 
 def _has_an_option(resource: Resource, where: Path) -> bool:
@@ -447,15 +435,6 @@ def _no_path(where: Path, resource: Resource) -> Violation:
         "write the fields into a list of counters, and set its path",
         resource,
     )
-
-
-def _fields(words: Sequence[str]) -> Iterator[int]:
-    for index, each in enumerate(words):
-        name, _, value = each.partition("=")
-        after = name in OPTIONS and not value
-        option_value = words[index + 1] if after and index + 1 < len(words) else value
-        if name in OPTIONS and option_value.startswith(_METRIC):
-            yield index
 
 
 RULES = (

@@ -307,12 +307,11 @@ def _of_istio(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
 
 def _serves_metrics(resource: Resource) -> bool:
     ports = [mapping(port) for port in items(at(resource.properties, "spec", "ports"))]
-    return any(map(_is_the_exporters, ports)) or _is_named_so(resource)
-
-
-def _is_the_exporters(port: Mapping[str, Any]) -> bool:
-    """By port number, unless targetPort differs."""
-    return number(port.get("port")) == _PORT and number(port.get("targetPort")) in {None, _PORT}
+    of_exporter = any(
+        number(port.get("port")) == _PORT and number(port.get("targetPort")) in {None, _PORT}
+        for port in ports
+    )
+    return of_exporter or _is_named_so(resource)
 
 
 def _is_named_so(resource: Resource) -> bool:
@@ -323,15 +322,12 @@ def _is_named_so(resource: Resource) -> bool:
 
 
 def _violation(path: Path, kind: str) -> Violation:
+    article = "an" if kind.startswith("I") else "a"
     return Violation(
         path,
-        f"{_a(kind)} {kind} exposes GPU metrics and the exporter's debug pages to all who can reach it",
+        f"{article} {kind} exposes GPU metrics and the exporter's debug pages to all who can reach it",
         "use ClusterIP, and scrape from inside the cluster",
     )
-
-
-def _a(word: str) -> str:
-    return "an" if word.startswith("I") else "a"
 
 
 RULES = (

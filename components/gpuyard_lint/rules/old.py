@@ -1,13 +1,11 @@
 """Rules on versions of APIs."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
-from gpuyard_core.manifests.fields import mapping, text
+from gpuyard_core.manifests.fields import if_known, mapping, text
 from gpuyard_core.names import QUEUE_LABEL
 from gpuyard_lint.rules.rule import (
-    NotEvaluatedError,
     Parameters,
     Resource,
     Stack,
@@ -54,8 +52,8 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 first = older and kind not in _TEKTON
                 fix = f"upgrade Kueue {older}, which serves no later version, and write {served}"
                 problem = f"{resource.kind} is deprecated"
-                violation = _old(resource, problem, fix if first else f"write {served}")
-                yield replace(violation, is_advisory=(apart or bool(older)) and kind not in _TEKTON)
+                choice = (apart or bool(older)) and kind not in _TEKTON
+                yield _old(resource, problem, fix if first else f"write {served}", choice=choice)
     yield from _rays(stack)
     yield from _jobs(stack, apart=apart)
 
@@ -68,11 +66,9 @@ def _rays(stack: Stack) -> Iterator[Violation]:
             fix = (
                 f"when you upgrade KubeRay {first}, write ray.io/v1" if first else "write ray.io/v1"
             )
-            violation = _old(resource, f"{resource.kind} is deprecated", fix)
             # where a variable decides which KubeRay version reads it, that version may serve it
-            yield replace(
-                violation, is_advisory=bool(first) or is_version_unknown(stack, "kuberay-operator")
-            )
+            choice = bool(first) or is_version_unknown(stack, "kuberay-operator")
+            yield _old(resource, f"{resource.kind} is deprecated", fix, choice=choice)
 
 
 def _jobs(stack: Stack, *, apart: bool) -> Iterator[Violation]:
@@ -88,7 +84,7 @@ def _jobs(stack: Stack, *, apart: bool) -> Iterator[Violation]:
         if first:
             fix = f"when you upgrade training-operator {first} to Trainer 2, {fix}"
         # that version has no other kind: the object is valid until an upgrade
-        yield replace(_old(resource, problem, fix), is_advisory=bool(first))
+        yield _old(resource, problem, fix, choice=bool(first))
 
 
 def _speaks_of_gpus(stack: Stack) -> bool:
@@ -100,11 +96,8 @@ def _speaks_of_gpus(stack: Stack) -> bool:
 def _queues_no_gpus(stack: Stack) -> bool:
     """Whether all queues in the input cover other resources, and nothing else there mentions GPUs."""
     queues = stack.resources_of_kinds(CLUSTER_QUEUE)
-    try:
-        plain = [bool(resource_groups(each)) and not covers_gpus(each) for each in queues]
-    except NotEvaluatedError:
-        return False
-    return bool(queues) and all(plain) and not _speaks_of_gpus(stack)
+    plain = if_known(bool(resource_groups(each)) and not covers_gpus(each) for each in queues)
+    return bool(plain) and all(plain) and not _speaks_of_gpus(stack)
 
 
 def _asks_gpus(value: Any) -> bool:
@@ -123,8 +116,8 @@ def _is_without_gpus(job: Resource, *, apart: bool) -> bool:
     return bool(pods) and not (placed or queued or _asks_gpus(job.properties))
 
 
-def _old(resource: Resource, problem: str, fix: str) -> Violation:
-    return Violation(("apiVersion",), problem, fix, resource)
+def _old(resource: Resource, problem: str, fix: str, *, choice: bool) -> Violation:
+    return Violation(("apiVersion",), problem, fix, resource, is_advisory=choice)
 
 
 RULES = (load_rule("GPU-OLD-01", kinds=(*_V1BETA1, *_RAY, *_LEGACY), check_stack=_check),)

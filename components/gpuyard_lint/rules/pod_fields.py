@@ -190,7 +190,8 @@ def _check_accepted_fields(resource: Resource, parameters: Parameters) -> Iterat
         return
     yield from _beside_the_template(resource)
     for pod in pods_of(resource):
-        if is_gpu_pod(pod) or _of_vendor(pod):
+        images = (text(container, "image") for _, container in pod.containers())
+        if is_gpu_pod(pod) or any(map(_VENDOR.search, images)):
             for path, container in pod.containers():
                 yield from _image(image_at(resource, path), text(container, "image"))
                 yield from _rights(path, mapping(container, "securityContext"))
@@ -211,10 +212,6 @@ def _beside_the_template(resource: Resource) -> Iterator[Violation]:
                 f"{field} is a field of pods: here the API server rejects or drops it, and the pods lack it",
                 f"move it to {'.'.join(map(str, levels[-1]))}.template.spec.{field}",
             )
-
-
-def _of_vendor(pod: Pod) -> bool:
-    return any(_VENDOR.search(text(container, "image")) for _, container in pod.containers())
 
 
 def _image(where: Path, image: str) -> Iterator[Violation]:

@@ -14,10 +14,9 @@ from gpuyard_lint.rules.adm import parameters_by_namespace
 from gpuyard_lint.rules.rule import Parameters, Resource, Stack, Violation, load_rule, read_table
 from gpuyard_lint.rules.subjects.installed_versions import has_vendor_kueue, kueue_without_v1beta2
 from gpuyard_lint.rules.subjects.pods import is_gpu_pod, pods_of
-from gpuyard_lint.rules.subjects.tenants import LOCAL_QUEUE, QUOTA, covers_gpus
+from gpuyard_lint.rules.subjects.tenants import CLUSTER_QUEUE, LOCAL_QUEUE, QUOTA, covers_gpus
 
 # GPU-QUE-01
-CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
 _LABEL: Path = ("metadata", "labels", QUEUE_LABEL)
 _ANNOTATION: Path = ("metadata", "annotations", QUEUE_LABEL)
 _DEFAULT = "default"
@@ -163,9 +162,8 @@ def _kind(job: Resource) -> str:
 
 # GPU-QUE-02
 PRIORITY = "kueue.x-k8s.io/WorkloadPriorityClass"
-_QUEUE = "kueue.x-k8s.io/ClusterQueue"
 _FLAVOR = "kueue.x-k8s.io/ResourceFlavor"
-_NAMED = (_QUEUE, _FLAVOR, LOCAL_QUEUE, PRIORITY)
+_NAMED = (CLUSTER_QUEUE, _FLAVOR, LOCAL_QUEUE, PRIORITY)
 _KUSTOMIZATION = "kustomize.config.k8s.io/Kustomization"
 _FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
 _TOP = ("value", "description")
@@ -188,7 +186,7 @@ def _check_kueue_fields(resource: Resource, _: Parameters) -> Iterator[Violation
                 ("value",), "the API server rejects a class without value", "write value: 1000"
             )
         return
-    if resource.group_kind == _QUEUE:
+    if resource.group_kind == CLUSTER_QUEUE:
         yield from _covered(resource)
     if resource.kind.startswith(_SERVED) and at(resource.properties, "spec", "cohort"):
         yield Violation(

@@ -11,18 +11,22 @@ from gpuyard_core.catalogue.gpus import MIG_PRODUCTS, find_gpu
 from gpuyard_core.catalogue.mig import ALTERNATIVE_PRODUCTS, MigProduct
 from gpuyard_core.catalogue.mig_layouts import place_profiles, placement_error
 from gpuyard_core.findings import Path
-from gpuyard_core.manifests.fields import at, block, is_true, items, mapping, mappings, number, text
+from gpuyard_core.manifests.fields import (
+    at,
+    block,
+    if_known,
+    is_true,
+    items,
+    mapping,
+    mappings,
+    number,
+    text,
+)
 from gpuyard_core.manifests.placeholders import is_placeholder
 from gpuyard_core.manifests.pods import gpu_requests
 from gpuyard_core.suggestions import nearest_name
-from gpuyard_lint.rules.rule import (
-    NotEvaluatedError,
-    Parameters,
-    Resource,
-    Stack,
-    Violation,
-    load_rule,
-)
+from gpuyard_lint.rules.rule import Parameters, Resource, Stack, Violation, load_rule
+from gpuyard_lint.rules.subjects.components import OPERATORS
 from gpuyard_lint.rules.subjects.mig_parted import MIG_PARTED, config_violations, unread_layouts
 from gpuyard_lint.rules.subjects.pods import POD_KINDS, pods_of
 from gpuyard_lint.rules.subjects.pools import GPU, NODE_POOL
@@ -60,7 +64,7 @@ def _check_sharing(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
 
 
 def _labelled(stack: Stack, parameters: Parameters) -> set[str]:
-    """Namespaces whose label accepts sharing."""
+    """Namespaces with the label of the parameters."""
     return {
         namespace.name
         for namespace in stack.resources_of_kinds("Namespace")
@@ -112,12 +116,7 @@ _PARTS = ("mig-", ".shared")
 
 
 def _check_isolation(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
-    apart = {
-        text(at(namespace.properties, "metadata", "name"))
-        for namespace in stack.resources_of_kinds("Namespace")
-        if text(mapping(at(namespace.properties, "metadata", "labels")).get(parameters["label"]))
-        == parameters["value"]
-    }
+    apart = _labelled(stack, parameters)
     for quota in stack.resources_of_kinds(QUOTA):
         if quota.namespace not in apart:
             continue
@@ -143,7 +142,6 @@ _CLAIMS: Mapping[str, Path] = {
 _PROFILE = re.compile(r"""\.profile\s*==\s*["']([^"']+)["']""")
 _DRIVER = "gpu.nvidia.com"
 _OF_ONE_GPU = f"{_DRIVER}/parentUUID"
-_STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 _PREFIX = "nvidia.com/mig-"
 _PRODUCTS = (*MIG_PRODUCTS.values(), *ALTERNATIVE_PRODUCTS.values())
 _RESOURCES = {p.resource: p.name for product in _PRODUCTS for p in product.profiles}
@@ -295,11 +293,11 @@ def _selected(resource: Resource, ask: Mapping[Any, Any], path: Path) -> Iterato
 
 
 def _single(stack: Stack) -> Iterator[Violation]:
-    operators = stack.resources_of_kinds(*_STRATEGIES)
+    operators = stack.resources_of_kinds(*OPERATORS)
     for operator in (
         operators if len(operators) == 1 else ()
-    ):  # one of several is for another cluster
-        path: Path = ("mig",) if operator.kind.startswith("values:") else ("spec", "mig")
+    ):  # of several one is for another cluster
+        path: Path = (*OPERATORS[operator.group_kind], "mig")
         if text(at(operator.properties, *path, "strategy")) == "single":
             yield Violation(
                 (*path, "strategy"),
@@ -345,17 +343,10 @@ def _of_config(config: Resource, *, counted: bool, asked: bool) -> Iterator[Viol
 def _asks_for_two(stack: Stack) -> bool:
     """Whether a container requests more than one share: otherwise the plugin's default is harmless."""
     for resource in stack.resources_of_kinds(*POD_KINDS):
-        try:
-            containers = [each for pod in pods_of(resource) for _, each in pod.containers()]
-            requests_by_container = [gpu_requests(each) for each in containers]
-        except NotEvaluatedError:
-            continue
-        if any(
-            count > 1
-            for each in requests_by_container
-            for name, count in each.items()
-            if name in _TURNS
-        ):
+        requests = if_known(
+            gpu_requests(each) for pod in pods_of(resource) for _, each in pod.containers()
+        )
+        if any(n > 1 for each in requests for name, n in each.items() if name in _TURNS):
             return True
     return False
 

@@ -54,7 +54,7 @@ _STRATEGY = "DEVICE_LIST_STRATEGY"
 
 
 def _check_vulnerabilities(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    by_cdi = _uses_cdi(resource)
+    by_cdi, of_values = _uses_cdi(resource), resource.group_kind == OPERATOR_VALUES
     for result in components_in(resource):
         if not _ONLY_A_BRANCH.match(result.version):
             old = by_cdi is None and _is_before_cdi(result)
@@ -62,10 +62,9 @@ def _check_vulnerabilities(resource: Resource, _: Parameters) -> Iterator[Violat
             for violation in _vulnerable(result, by_cdi=False if old else by_cdi, toolkit=brings):
                 if not _is_on_nodes(resource, result):
                     yield _less(violation, resource, result)
-                elif _is_of_the_chart(resource, result):
-                    yield replace(
-                        violation, is_advisory=True
-                    )  # an explicit release of the toolkit overrides this one
+                elif of_values and is_as_released(resource.properties, str(result.path[0])):
+                    # a copy of a chart's default values: an explicit release of the toolkit overrides it
+                    yield replace(violation, is_advisory=True)
                 elif result.component == _OPERATOR and has_more_values(resource, result.path[:-1]):
                     yield replace(violation, severity=Severity.WARNING)  # they may omit the toolkit
                 else:
@@ -86,13 +85,6 @@ def _is_without_toolkit(resource: Resource, result: ComponentVersion) -> bool:
 def _may_be_off(toolkit: object) -> bool:
     enabled = toolkit.get("enabled") if isinstance(toolkit, Mapping) else toolkit
     return is_switched_off(enabled) or is_entirely_placeholder(enabled)
-
-
-def _is_of_the_chart(resource: Resource, result: ComponentVersion) -> bool:
-    """Whether it is in a copy of a chart's complete default values, as in that release."""
-    return resource.group_kind == OPERATOR_VALUES and is_as_released(
-        resource.properties, str(result.path[0])
-    )
 
 
 def _is_on_nodes(resource: Resource, result: ComponentVersion) -> bool:
@@ -173,14 +165,10 @@ def _vulnerable(
         f"upgrade to a version {lowest}"
         if lowest is not None and lowest.unaffected_above
         else f"upgrade to {lowest} or later",
-        severity=None if plain else _grave(worst),
-        is_advisory=not plain and not worst.condition,  # the bulletin contradicts itself
+        # a setting decides: a warning; the bulletin contradicts itself: at most info
+        severity=None if plain else Severity.WARNING if worst.condition else Severity.INFO,
+        is_advisory=not plain and not worst.condition,
     )
-
-
-def _grave(advisory: Advisory) -> Severity:
-    """A setting decides: a warning. The bulletin contradicts itself: at most info."""
-    return Severity.WARNING if advisory.condition else Severity.INFO
 
 
 def _remark(advisory: Advisory, result: ComponentVersion) -> str:
@@ -241,7 +229,11 @@ def _check_cdi(resource: Resource, _: Parameters) -> Iterator[Violation]:
     machines = text(at(resource.properties, *above, "sandboxWorkloads", "defaultWorkload"))
     if machines.startswith(_OF_MACHINES):
         return  # nodes there run virtual machines and have no toolkit
-    if off and not _takes_no_variable(at(resource.properties, *above, "toolkit", "env")):
+    by_volumes = off and any(  # the toolkit ignores the variable of an unprivileged container
+        text(each, "name") == _BY_VARIABLE and str(each.get("value")).lower() == "false"
+        for each in map(mapping, items(at(resource.properties, *above, "toolkit", "env")))
+    )
+    if off and not by_volumes:
         yield Violation(
             (*above, "cdi", "enabled"),
             "without CDI a container gets every GPU of a node with an environment variable",
@@ -268,15 +260,6 @@ def _is_of_before(chart_values: Mapping[str, Any]) -> bool:
     return mapping(chart_values, "cdi").get("default") is False
 
 
-def _takes_no_variable(env: Any) -> bool:
-    """Whether the toolkit ignores the variable of an unprivileged container."""
-    variables = [mapping(each) for each in items(env)]
-    return any(
-        text(each, "name") == _BY_VARIABLE and str(each.get("value")).lower() == "false"
-        for each in variables
-    )
-
-
 def _enable_cdi(properties: Mapping[str, Any]) -> Mapping[str, Any]:
     if "spec" in properties:
         return {**properties, "spec": _enable_cdi(properties["spec"])}
@@ -284,7 +267,6 @@ def _enable_cdi(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 # GPU-STK-04
-_PARTS = ("driver", "toolkit")
 _OWNED = {"driver": "the driver", "toolkit": "the container toolkit"}
 
 
@@ -297,10 +279,16 @@ def _check_installers(stack: Stack, _: Parameters) -> Iterator[Violation]:
     bare = [(pool, image) for pool, image in images if image and not _has_driver(image)]
     for operator in stack.resources_of_kinds(*OPERATORS):
         path = OPERATORS[operator.group_kind]
-        for part in _PARTS:
+        for part, owned in _OWNED.items():
             on = not is_switched_off(at(operator.properties, *path, part, "enabled"))
             if brought and not bare and on:
-                yield _duplicates(operator, (*path, part, "enabled"), part, brought[0])
+                yield Violation(
+                    (*path, part, "enabled"),
+                    f"{brought[0]} includes {owned}, and the operator installs another",
+                    f"set {part}.enabled: false",
+                    operator,
+                    Severity.WARNING,  # the operator removes its driver pod if the node has a driver
+                )
             elif bare and not brought and not on and part == "driver":
                 yield Violation(
                     (*path, part, "enabled"),
@@ -312,16 +300,6 @@ def _check_installers(stack: Stack, _: Parameters) -> Iterator[Violation]:
 
 def _has_driver(image: str) -> bool:
     return "NVIDIA" in image or image.endswith("_GPU") or image == "CUSTOM"
-
-
-def _duplicates(operator: Resource, path: tuple[str, ...], part: str, image: str) -> Violation:
-    return Violation(
-        path,
-        f"{image} includes {_OWNED[part]}, and the operator installs another",
-        f"set {part}.enabled: false",
-        operator,
-        Severity.WARNING,  # the operator removes its driver pod if the node has a driver
-    )
 
 
 # GPU-STK-05

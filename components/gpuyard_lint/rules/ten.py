@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
@@ -142,7 +142,10 @@ def _check_network_policies(stack: Stack, _: Parameters) -> Iterator[Violation]:
         namespace_policies = [policy for policy in policies if policy.namespace == name]
         yield from _as_advisory(_names(namespace_policies), name, mine)
     namespaces = stack.resources_of_kinds("Namespace")
-    bare = _without_denial(stack, policies) if namespaces else set[str]()
+    bare: set[str] = set()
+    if namespaces:
+        denied = {policy.namespace for policy in policies if _denies(policy)}
+        bare = gpu_tenants(stack) - denied - platform_namespaces(stack)
     for namespace in namespaces:
         if namespace.name in bare:
             yield Violation(
@@ -158,12 +161,6 @@ def _as_advisory(
 ) -> Iterator[Violation]:
     """A namespace without GPUs in the input is not checked."""
     yield from (replace(each, is_advisory=name not in mine) for each in violations)
-
-
-def _without_denial(stack: Stack, policies: Sequence[Resource]) -> set[str]:
-    """Namespaces of tenants with GPUs without a policy that denies traffic."""
-    denied = {policy.namespace for policy in policies if _denies(policy)}
-    return gpu_tenants(stack) - denied - platform_namespaces(stack)
 
 
 def _inward(policy: Resource) -> Iterator[Violation]:
@@ -190,7 +187,11 @@ def _denies(policy: Resource) -> bool:
 
 def _names(policies: list[Resource]) -> Iterator[Violation]:
     """Denied egress without DNS: pods cannot resolve names."""
-    denying = [policy for policy in policies if _denies(policy) and _is_egress(policy)]
+    denying = [
+        policy
+        for policy in policies
+        if _denies(policy) and "Egress" in items(at(policy.properties, "spec", "policyTypes"))
+    ]
     if denying and not any(_allows_dns(policy) for policy in policies):
         yield Violation(
             ("spec", "egress"),
@@ -198,10 +199,6 @@ def _names(policies: list[Resource]) -> Iterator[Violation]:
             "allow UDP and TCP 53 to kube-dns",
             denying[0],
         )
-
-
-def _is_egress(policy: Resource) -> bool:
-    return "Egress" in items(at(policy.properties, "spec", "policyTypes"))
 
 
 def _allows_dns(policy: Resource) -> bool:

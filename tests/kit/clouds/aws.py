@@ -74,7 +74,7 @@ def found_by_rules(graph, *, known, beside=()):
         for each in graph.resources
     ]
     return {
-        (o.rule.id, o.resource.name if o.resource else "", o.verdict)
+        (o.rule.id, o.resource.name if o.resource else "", o.state)
         for o in evaluate([*resources, *beside], RULES)
     }
 

@@ -5,9 +5,10 @@ import json
 from gpuyard_core.findings import Severity
 from gpuyard_lint.languages.terraform_objects import OBJECTS
 from gpuyard_lint.read import read, read_module
-from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import UNKNOWN
+from gpuyard_lint.rules.run import FindingState
 from kit.every import every
 
 DEPLOYMENT = """# GPUs
@@ -322,8 +323,8 @@ POD_OF_VARIABLES = """resource "kubectl_manifest" "job" {
 def test_of_a_container_that_variables_decide_the_rest_is_judged():
     made = build_report(read(POD_OF_VARIABLES.encode(), "main.tf"), RULES)
     assert [(h.line, h.rule.id, h.diagnostic.severity, h.state) for h in made.hits] == [
-        (12, "GPU-POD-03", Severity.WARNING, HitState.OPEN),
-        (13, "GPU-POD-02", Severity.WARNING, HitState.OPEN),
+        (12, "GPU-POD-03", Severity.WARNING, FindingState.OPEN),
+        (13, "GPU-POD-02", Severity.WARNING, FindingState.OPEN),
     ]
 
 

@@ -3,8 +3,9 @@
 import re
 
 from gpuyard_lint.read import read
-from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.run import FindingState
 from kit.every import every
 
 ROLES = """\
@@ -47,10 +48,10 @@ def test_two_that_refer_to_one_role_mean_the_same(role, machine, of_group, said)
     text = "# gpus of eks\n" + ROLES % (role, machine, of_group)
     hits = build_report(read(text.encode(), "main.tf"), RULES).hits
     hits = [hit for hit in hits if hit.rule.id == "GPU-AWS-07"]
-    open_ = [(hit.line, hit.diagnostic.problem) for hit in hits if hit.state is HitState.OPEN]
+    open_ = [(hit.line, hit.diagnostic.problem) for hit in hits if hit.state is FindingState.OPEN]
     whose = ".".join(re.findall(r"\w+", role)[:-1])
     problem = f"every pod on the nodes of {whose} can use AmazonS3FullAccess"
     assert open_ == ([(3, problem)] if said else [])
     # whose policies are given by a variable is a role of these nodes, or may be
     unknown = machine != '"m7i.large"' and "[" not in of_group
-    assert any(hit.state is HitState.NOT_EVALUATED for hit in hits) is unknown
+    assert any(hit.state is FindingState.NOT_EVALUATED for hit in hits) is unknown

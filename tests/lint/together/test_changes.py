@@ -6,9 +6,9 @@ What is expected is what `kubectl kustomize` (kustomize v5.5.0) makes of the sam
 from datetime import date
 
 from gpuyard_lint.combined.scopes import scopes
-from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.run import Exemption, RuleConfiguration
+from gpuyard_lint.rules.run import Exemption, FindingState, RuleConfiguration
 from kit.cases.reading import reading
 from kit.every import every
 
@@ -286,7 +286,8 @@ def said(kustomization, labels="", settings=None):
     rules = [rule for rule in RULES if rule.id == "GPU-QUE-01"]
     hits = build_report(reading(files), rules, settings or RuleConfiguration()).hits
     return [
-        hit.diagnostic.problem if hit.state is HitState.OPEN else hit.state.value for hit in hits
+        hit.diagnostic.problem if hit.state is FindingState.OPEN else hit.state.value
+        for hit in hits
     ]
 
 

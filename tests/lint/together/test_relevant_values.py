@@ -15,12 +15,12 @@ from gpuyard_core.manifests.fields import (
     text,
 )
 from gpuyard_lint.combined import relevant_values
-from gpuyard_lint.combined.relevant_values import UnknownValueFinder
+from gpuyard_lint.combined.relevant_values import find_unknown_value
 from gpuyard_lint.read import read
-from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import UNKNOWN, Resource, Rule
-from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, evaluate
+from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, FindingState, evaluate
 
 GROUP = """resource "aws_eks_node_group" "gpus" {
   instance_types = ["p5.48xlarge"]
@@ -53,7 +53,7 @@ def told(made: Rule, *properties: Mapping[str, Any]) -> tuple[int, tuple[Any, ..
     """The number of the resource and the path; None where nobody can say."""
     resources = [Resource("v1/Thing", "a", each) for each in properties]
     (outcome,) = evaluate(resources, [made])
-    found = UnknownValueFinder(resources, DEFAULT_CONFIGURATION).find_unknown_value(outcome)
+    found = find_unknown_value(outcome, resources, DEFAULT_CONFIGURATION)
     return found and (resources.index(found[0]), found[1])
 
 
@@ -100,7 +100,7 @@ def test_of_very_many_only_the_first_are_watched(monkeypatch):
 
 def test_a_report_has_its_line_and_calls_it_as_the_file_does():
     made = build_report(read(GROUP.encode(), "main.tf"), RULES)
-    unknown = [hit for hit in made.hits if hit.state is HitState.NOT_EVALUATED]
+    unknown = [hit for hit in made.hits if hit.state is FindingState.NOT_EVALUATED]
     assert {(hit.rule.id, hit.line, hit.diagnostic.location) for hit in unknown} >= {
         ("GPU-CAP-01", 6, "taint[0].effect"),
         ("GPU-CAP-06", 1, "tags"),

@@ -396,7 +396,7 @@ def test_values_files_side_by_side_are_alternatives():
 @pytest.mark.parametrize("more", [{}, {"b/x.yaml": POD.format(name="x")}])
 def test_a_rule_that_could_not_end_over_all_is_still_held_within_a_scope(more):
     from gpuyard_lint.combined.evaluation import evaluate_files
-    from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, RuleVerdict
+    from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, FindingState
 
     made = reading({"a/q.yaml": QUEUE, "a/j.yaml": JOB.replace("NAME", "other")} | more)
     unknown = Resource("batch/v1/Job", "u", {"metadata": UNKNOWN, "spec": UNKNOWN})
@@ -404,9 +404,9 @@ def test_a_rule_that_could_not_end_over_all_is_still_held_within_a_scope(more):
     both = LintInput((Item(unknown, place), *made.items), (), made.files)
     chosen = [rule for rule in RULES if rule.id == "GPU-QUE-01"]
     verdicts = [
-        each.verdict for each in evaluate_files(both, chosen, DEFAULT_CONFIGURATION, scopes(both))
+        each.state for each in evaluate_files(both, chosen, DEFAULT_CONFIGURATION, scopes(both))
     ]
-    expected = [RuleVerdict.NOT_EVALUATED, RuleVerdict.VIOLATED]
+    expected = [FindingState.NOT_EVALUATED, FindingState.OPEN]
     assert verdicts == (expected if more else expected[:1])
 
 
@@ -422,7 +422,7 @@ def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
     from gpuyard_core.manifests.fields import text
     from gpuyard_lint.combined.evaluation import evaluate_files
     from gpuyard_lint.rules.rule import Violation
-    from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, RuleVerdict
+    from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, FindingState
 
     def check(stack, _):
         found = stack.resources_of_kinds("ConfigMap")
@@ -437,12 +437,12 @@ def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
     one = reading({"a/c.yaml": two["a/c.yaml"]})
     found = evaluate_files(one, [rule], DEFAULT_CONFIGURATION, scopes(one))
     alone = list(found)
-    assert [each.diagnostic.problem for each in alone if each.verdict is RuleVerdict.VIOLATED] == [
+    assert [each.diagnostic.problem for each in alone if each.state is FindingState.OPEN] == [
         "it is alone"
     ]
     found = evaluate_files(reading(two), [rule], DEFAULT_CONFIGURATION, scopes(reading(two)))
-    both = [each.verdict for each in found]
-    assert both == [RuleVerdict.NOT_EVALUATED] * 2
+    both = [each.state for each in found]
+    assert both == [FindingState.NOT_EVALUATED] * 2
 
 
 PROVISIONER = """\

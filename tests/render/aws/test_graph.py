@@ -15,7 +15,7 @@ from gpuyard.spec.read import read_stack_file
 from gpuyard.spec.region import Region
 from gpuyard_core.catalogue.machines import MACHINES, Capacity
 from gpuyard_core.catalogue.purchasing import ULTRASERVERS
-from gpuyard_lint.rules.run import RuleVerdict
+from gpuyard_lint.rules.run import FindingState
 from kit.clouds.aws import (
     ADMIN,
     SUBNETS,
@@ -56,7 +56,7 @@ def test_its_provider_refuses_nothing_of_a_stack(name):
 def test_our_rules_find_nothing_in_a_stack(name):
     graph = aws_graph(stack(name))
     assert found_by_rules(graph, known=True) == set()
-    assert {v for _, _, v in found_by_rules(graph, known=False)} <= {RuleVerdict.NOT_EVALUATED}
+    assert {v for _, _, v in found_by_rules(graph, known=False)} <= {FindingState.NOT_EVALUATED}
 
 
 def conditions(graph):

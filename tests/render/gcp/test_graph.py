@@ -25,7 +25,7 @@ from gpuyard_lint.kubernetes import resource
 from gpuyard_lint.pulumi import pulumi_resource
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import UNKNOWN
-from gpuyard_lint.rules.run import RuleVerdict, evaluate
+from gpuyard_lint.rules.run import FindingState, evaluate
 from kit.every import every
 from kit.stacks import platform, spec_of
 
@@ -77,7 +77,7 @@ def judged_by_rules(graph, late, beside=()):
         for each in graph.resources
     ]
     outcomes = evaluate([*resources, *beside], RULES)
-    return {(o.rule.id, o.resource.name if o.resource else "", o.verdict) for o in outcomes}
+    return {(o.rule.id, o.resource.name if o.resource else "", o.state) for o in outcomes}
 
 
 def settled(value, late):
@@ -109,7 +109,7 @@ def test_our_rules_find_nothing_in_a_stack_that_says_who_pays(name):
     graph = gcp_graph(plan_or_raise(stack(name).spec.model_copy(update=OWNED)))
     assert judged_by_rules(graph, LATE) == set()
     verdicts = {verdict for _, _, verdict in judged_by_rules(graph, UNKNOWN)}
-    assert verdicts <= {RuleVerdict.NOT_EVALUATED}
+    assert verdicts <= {FindingState.NOT_EVALUATED}
 
 
 # ── properties ────────────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,7 @@
 
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import UNKNOWN, Resource, Stack
-from gpuyard_lint.rules.run import RuleVerdict, evaluate
+from gpuyard_lint.rules.run import FindingState, evaluate
 from gpuyard_lint.rules.subjects.exporters import serves_custom_metrics, serves_default_metrics
 from kit.every import every
 
@@ -103,5 +103,5 @@ def test_of_a_monitor_of_pods_that_nobody_knows_nothing_is_said(unknown):
     spec = {"selector": {"matchLabels": {"app": "x"}}, "podMetricsEndpoints": [endpoint]}
     monitor = Resource("monitoring.coreos.com/v1/PodMonitor", "m", {"spec": spec})
     (rule,) = (each for each in RULES if each.id == "GPU-MET-05")
-    said = {each.verdict for each in evaluate([monitor, pod], [rule])}
-    assert said == (set() if unknown == "labels" else {RuleVerdict.NOT_EVALUATED})
+    said = {each.state for each in evaluate([monitor, pod], [rule])}
+    assert said == (set() if unknown == "labels" else {FindingState.NOT_EVALUATED})

@@ -7,7 +7,7 @@ import pytest
 from gpuyard_lint.read import read
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError, PartlyKnown, Resource, Stack
-from gpuyard_lint.rules.run import RuleVerdict, evaluate
+from gpuyard_lint.rules.run import FindingState, evaluate
 from gpuyard_lint.rules.subjects.installed_versions import has_driver_installer
 from gpuyard_lint.rules.subjects.pools import gpu_pool, sets_label, without_gpus
 from kit.every import every
@@ -39,7 +39,7 @@ def outcomes(*resources):
     """By verdict, which rules have said so."""
     found = {}
     for each in evaluate(resources, RULES):
-        found.setdefault(each.verdict, set()).add(each.rule.id)
+        found.setdefault(each.state, set()).add(each.rule.id)
     return found
 
 
@@ -71,9 +71,9 @@ def test_what_a_provider_computes_keeps_no_other_rule_from_a_node_group(unknown,
     kept = {key: value for key, value in values.items() if key not in unknown}
     reading = read(json.dumps(group_in_a_plan(unknown, **kept)).encode(), "plan.json")
     found = outcomes(*(item.resource for item in reading.items))
-    assert found.get(RuleVerdict.NOT_EVALUATED, set()) == not_evaluated
+    assert found.get(FindingState.NOT_EVALUATED, set()) == not_evaluated
     told = {"GPU-CAP-01", "GPU-AWS-09"} - not_evaluated
-    assert told <= found[RuleVerdict.VIOLATED]
+    assert told <= found[FindingState.OPEN]
 
 
 @every(
@@ -221,7 +221,7 @@ def test_a_pool_of_which_something_is_unknown_lacks_budgets_all_the_same_and_hid
         if each.diagnostic.path == ("spec", "disruption")
     ]
     assert said == [(unknown, False), (another, False)]
-    unjudged = [each.resource for each in found if each.verdict is RuleVerdict.NOT_EVALUATED]
+    unjudged = [each.resource for each in found if each.state is FindingState.NOT_EVALUATED]
     assert nobody_knows in unjudged
     assert another not in unjudged
 

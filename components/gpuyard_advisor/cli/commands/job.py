@@ -52,7 +52,8 @@ from gpuyard_core.terminal.options import Format, FormatOption
 from gpuyard_core.terminal.text import pluralize
 from gpuyard_lint.cli.lint import rule_settings
 from gpuyard_lint.cli.report import hit_document, show_hits
-from gpuyard_lint.report import LintFinding, Report
+from gpuyard_lint.report import Report
+from gpuyard_lint.rules.run import Finding
 
 app = typer.Typer(help="Write the manifest of a job, or check one.", no_args_is_help=True)
 _Answer = tuple[str, Explanation]
@@ -301,15 +302,16 @@ def _never(one: Explanation) -> bool:
     return one.verdict is Verdict.NEVER
 
 
-def _by_object(report: Report, titles: Collection[str]) -> dict[str, list[LintFinding]]:
+def _by_object(report: Report, titles: Collection[str]) -> dict[str, list[Finding]]:
     """The open findings of each workload, and with the key "" of all other objects; errors first."""
-    hits: dict[str, list[LintFinding]] = {}
+    hits: dict[str, list[Finding]] = {}
     for hit in sorted(report.open_findings, key=lambda hit: -hit.diagnostic.severity.rank):
-        hits.setdefault(hit.resource if hit.resource in titles else "", []).append(hit)
+        title = hit.resource_title
+        hits.setdefault(title if title in titles else "", []).append(hit)
     return hits
 
 
-def _show(answers: Sequence[_Answer], hits: Mapping[str, Sequence[LintFinding]]) -> None:
+def _show(answers: Sequence[_Answer], hits: Mapping[str, Sequence[Finding]]) -> None:
     """Each workload with its findings, then the findings of other objects."""
     console = results()
     for number, (title, one) in enumerate(answers):
@@ -320,13 +322,13 @@ def _show(answers: Sequence[_Answer], hits: Mapping[str, Sequence[LintFinding]])
     _show_findings(hits.get("", ()), console)
 
 
-def _show_findings(hits: Sequence[LintFinding], console: Console) -> None:
+def _show_findings(hits: Sequence[Finding], console: Console) -> None:
     for hit in hits:
         console.print()
         show_hits([hit], console)
 
 
-def _summary(answers: Sequence[Explanation], hits: Sequence[LintFinding]) -> str:
+def _summary(answers: Sequence[Explanation], hits: Sequence[Finding]) -> str:
     """`1 of 2 workloads never starts, 1 error`."""
     never, count = sum(map(_never, answers)), len(answers)
     starts = (

@@ -6,10 +6,20 @@ machine, a pod with one has all.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from gpuyard_core.catalogue.cluster.machine_gpus import gpus_of_machine
-from gpuyard_core.manifests.fields import at, block, items, mapping, mappings, number, text
+from gpuyard_core.manifests.fields import (
+    at,
+    block,
+    if_known,
+    items,
+    mapping,
+    mappings,
+    number,
+    text,
+)
 from gpuyard_core.manifests.quantities import quantity
 from gpuyard_lint.rules.rule import NotEvaluatedError, Stack, once_per_stack
 from gpuyard_lint.rules.subjects.pods import Pod, speaks_of_gpus
@@ -81,10 +91,9 @@ def uses_time_slicing(stack: Stack) -> bool:
 @once_per_stack
 def max_gpus_per_node(stack: Stack) -> int | None:
     """The maximum number of GPUs of a machine in the input; None if unknown."""
-    try:
-        counts = [*_of_pools(stack), *_of_machines(stack)]
-    except NotEvaluatedError:
-        return None
+    pools = gpu_pools(stack.resources_of_kinds(*POOL_KINDS))
+    of_pools = (size for pool in pools for size in _of_pool(pool))
+    counts = if_known(chain(of_pools, _of_machines(stack)))
     return max(counts) if counts and all(counts) else None
 
 
@@ -130,11 +139,6 @@ def _by_label(key: str, values: Sequence[Any]) -> int | None:
     else:
         return None
     return max(each or 0 for each in counts) if counts and all(counts) else None
-
-
-def _of_pools(stack: Stack) -> Iterator[int]:
-    for pool in gpu_pools(stack.resources_of_kinds(*POOL_KINDS)):
-        yield from _of_pool(pool)
 
 
 def _of_pool(pool: GpuPool) -> list[int]:

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.catalogue.software.versions import is_version, parse_version
-from gpuyard_core.manifests.fields import at, items, known_value, mapping, text
-from gpuyard_lint.rules.rule import NotEvaluatedError, Stack
+from gpuyard_core.manifests.fields import at, if_known, items, known_value, mapping, text
+from gpuyard_lint.rules.rule import Stack
 from gpuyard_lint.rules.subjects.components import (
-    CLUSTER_POLICY,
-    OPERATOR_VALUES,
+    OPERATORS,
     VERSIONED_KINDS,
     components_in,
     is_switched_off,
@@ -61,10 +60,8 @@ def exporter_versions(stack: Stack) -> list[tuple[int, ...]]:
     """The known versions of the exporters; the exporter's own, not DCGM's."""
     results: list[tuple[int, ...]] = []
     for resource in stack.resources_of_kinds(*VERSIONED_KINDS):
-        try:
-            parts = [each for each in components_in(resource) if each.component == _NAME]
-        except NotEvaluatedError:
-            continue  # an unknown version is like a missing one
+        # an unknown version is like a missing one
+        parts = if_known(each for each in components_in(resource) if each.component == _NAME)
         results += [
             parse_version(_NAME, p.version)[0] for p in parts if is_version(_NAME, p.version)
         ]
@@ -74,23 +71,18 @@ def exporter_versions(stack: Stack) -> list[tuple[int, ...]]:
 def _of_copies(stack: Stack) -> Iterator[tuple[int, ...]]:
     """Images of other publishers, which no bulletin covers."""
     for resource in stack.resources_of_kinds(*POD_KINDS):
-        try:
-            images = [text(c, "image") for pod in pods_of(resource) for _, c in pod.containers()]
-        except NotEvaluatedError:
-            continue
+        images = if_known(
+            text(c, "image") for pod in pods_of(resource) for _, c in pod.containers()
+        )
         tags = [each.partition("@")[0].rpartition(":")[2] for each in images if is_exporter(each)]
         yield from (parse_version(_NAME, tag)[0] for tag in tags if is_version(_NAME, tag))
 
 
 def _lists(stack: Stack) -> Iterator[list[str]]:
     """The lists of each exporter."""
-    for resource in stack.resources_of_kinds(OPERATOR_VALUES, CLUSTER_POLICY):
-        path = (
-            ("dcgmExporter",)
-            if resource.group_kind == OPERATOR_VALUES
-            else ("spec", "dcgmExporter")
-        )
-        exporter = mapping(at(resource.properties, *path))
+    for resource in stack.resources_of_kinds(*OPERATORS):
+        path = OPERATORS[resource.group_kind]
+        exporter = mapping(at(resource.properties, *path, "dcgmExporter"))
         if not is_switched_off(known_value(exporter.get("enabled"))):
             config = text(exporter, "config", "name")
             yield [*([config] if config else []), *_of_variables(exporter)]

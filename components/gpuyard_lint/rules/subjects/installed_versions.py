@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.catalogue.software.versions import is_version, parse_version
-from gpuyard_core.manifests.fields import at, items, mapping, text
-from gpuyard_lint.rules.rule import NotEvaluatedError, Resource, Stack, UnknownValue, once_per_stack
+from gpuyard_core.manifests.fields import at, if_known, items, mapping, text
+from gpuyard_lint.rules.rule import Resource, Stack, UnknownValue, once_per_stack
 from gpuyard_lint.rules.subjects.components import OPERATORS, RELEASES, is_switched_off, releases_of
 from gpuyard_lint.rules.subjects.pods import POD_KINDS, pods_of
 
@@ -94,7 +94,8 @@ def injects_by_cdi_only(stack: Stack) -> bool:
         is_switched_off(at(value, "cdi", "enabled"))
         or is_switched_off(at(value, "toolkit", "enabled"))
         or any(text(each, "name") == _AS_DEFAULT for each in items(at(value, "toolkit", "env")))
-        for value in _of_operators(stack)
+        for operator in stack.resources_of_kinds(*OPERATORS)
+        for value in (at(operator.properties, *OPERATORS[operator.group_kind]),)
     )
 
 
@@ -108,21 +109,13 @@ def _is_installed_by_cdi(stack: Stack) -> bool:
     return bool(results) and not old and not open_
 
 
-def _of_operators(stack: Stack) -> Iterator[Any]:
-    for each in stack.resources_of_kinds(*OPERATORS):
-        yield at(each.properties, *OPERATORS[each.group_kind])
-
-
 @once_per_stack
 def is_version_unknown(stack: Stack, program: str) -> bool:
     """Whether a variable decides the version of an installed chart."""
-    return any(_is_open(resource, program) for resource in stack.resources_of_kinds(*RELEASES))
-
-
-def _is_open(resource: Resource, program: str) -> bool:
-    version = resource.properties.get("version")
-    return isinstance(version, UnknownValue) and (
-        text(resource.properties, "chart").rpartition("/")[2] == program
+    return any(
+        isinstance(resource.properties.get("version"), UnknownValue)
+        and text(resource.properties, "chart").rpartition("/")[2] == program
+        for resource in stack.resources_of_kinds(*RELEASES)
     )
 
 
@@ -153,13 +146,8 @@ def has_driver_installer(stack: Stack) -> bool:
 
 
 def _installs_drivers(agent: Resource) -> bool:
-    if _DRIVER_INSTALLER in agent.name:
-        return True
-    try:
-        images = [text(c, "image") for pod in pods_of(agent) for _, c in pod.containers()]
-    except NotEvaluatedError:
-        return False
-    return any(map(_INSTALLER_IMAGE.search, images))
+    images = if_known(text(c, "image") for pod in pods_of(agent) for _, c in pod.containers())
+    return _DRIVER_INSTALLER in agent.name or any(map(_INSTALLER_IMAGE.search, images))
 
 
 @once_per_stack
@@ -192,13 +180,9 @@ def has_vendor_kueue(stack: Stack) -> bool:
 def _versions(stack: Stack, program: str) -> list[tuple[tuple[int, ...], str]]:
     results: list[tuple[tuple[int, ...], str]] = []
     for resource in stack.resources_of_kinds(*RELEASES, *_SOURCES, *POD_KINDS):
-        try:
-            pinned = list(_pinned(resource, program))
-        except NotEvaluatedError:
-            continue  # an unknown value is like a missing one
         results += [
             (parse_version(program, version).numbers, version)
-            for version in pinned
+            for version in if_known(_pinned(resource, program))  # unknown is like missing
             if is_version(program, version)
         ]
     return results
@@ -234,17 +218,13 @@ def _pinned(resource: Resource, program: str) -> Iterator[str]:
                 if (remote := REMOTE.search(base)) and remote[1] == program:
                     yield remote[2]
     else:
-        yield from _in_pods(resource, program)
+        containers = (each for pod in pods_of(resource) for _, each in pod.containers())
+        for container in containers if program in _IMAGES else ():
+            image, _, tag = text(container, "image").partition("@")[0].rpartition(":")
+            if _IMAGES[program].search(image):
+                yield tag
 
 
 def _is_repository_of(address: str, program: str) -> bool:
     """Whether a git or OCI repository is that of the program, by name."""
     return address.rstrip("/").rpartition("/")[2].removesuffix(".git") == program
-
-
-def _in_pods(resource: Resource, program: str) -> Iterator[str]:
-    for pod in pods_of(resource):
-        for _, container in pod.containers():
-            image, _, tag = text(container, "image").partition("@")[0].rpartition(":")
-            if program in _IMAGES and _IMAGES[program].search(image):
-                yield tag

@@ -257,10 +257,6 @@ def _ranked(value: Any, values: Values, _: str) -> bool:
     return bool(value == (elsewhere or DEFAULT_PRIORITY))
 
 
-def _secured(value: Any, _: Values, section: str) -> bool:
-    return section in _PRIVILEGED and value in _AS_THEY_RUN
-
-
 def _replaced(value: Any, values: Values, _: str) -> bool:
     elsewhere = _section_value(values, "daemonsets", "updateStrategy")
     one_by_one = value in ("RollingUpdate", {"type": "RollingUpdate"})
@@ -283,20 +279,6 @@ def _on(value: Any, _: Values, __: str) -> bool:
     return value is True
 
 
-def _on_or_off(value: Any, _: Values, __: str) -> bool:
-    """Settings that the chart detects, such as the kernel module type."""
-    return isinstance(value, bool)
-
-
-def _is_removed(*_: object) -> bool:
-    """PodSecurityPolicies, which Kubernetes removed in 1.25: on and off are equivalent."""
-    return True
-
-
-def _all_on(value: Any, _: Values, __: str) -> bool:
-    return all(each is True for each in _leaves(value))
-
-
 _WISHES: Mapping[str, _Wish] = {
     "tolerations": _tolerated,
     "nodeselector": _selected,
@@ -308,10 +290,13 @@ _WISHES: Mapping[str, _Wish] = {
     **dict.fromkeys(("runtimeclass", "runtimeclassname"), _runs),
     "migstrategy": _is_default_strategy,
     "priorityclassname": _ranked,
-    "securitycontext": _secured,
+    "securitycontext": lambda value, _, section: section in _PRIVILEGED and value in _AS_THEY_RUN,
     "updatestrategy": _replaced,
     "nvidiadrivercrd": _by_objects,
-    **dict.fromkeys(("useopenkernelmodules", "openkernelmodules"), _on_or_off),
+    # settings that the chart detects, such as the kernel module type
+    **dict.fromkeys(
+        ("useopenkernelmodules", "openkernelmodules"), lambda value, *_: isinstance(value, bool)
+    ),
     "openkernelmodulesenabled": _on,
     "autoupgrade": _on,
     "maxparallelupgrades": _is(1),
@@ -319,8 +304,11 @@ _WISHES: Mapping[str, _Wish] = {
     "imagepullpolicy": _is("IfNotPresent"),
     "loglevel": _is("info"),
     "failoniniterror": _on,
-    **dict.fromkeys(("psp", "podsecuritypolicy"), _is_removed),
-    **dict.fromkeys(("installcrds", "crds"), _all_on),
+    # PodSecurityPolicies, which Kubernetes removed in 1.25: on and off are equivalent
+    **dict.fromkeys(("psp", "podsecuritypolicy"), lambda *_: True),
+    **dict.fromkeys(
+        ("installcrds", "crds"), lambda value, *_: all(each is True for each in _leaves(value))
+    ),
     **dict.fromkeys(("rbac", "serviceaccount"), _is({"create": True})),
 }
 """By the normalized name of a key from guides: whether its intended effect applies anyway."""

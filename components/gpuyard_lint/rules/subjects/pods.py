@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuyard_core.admission.bypass import requests_gpus
 from gpuyard_core.findings import Path
-from gpuyard_core.manifests.fields import at, items, mapping, text
+from gpuyard_core.manifests.fields import at, if_known, items, mapping, text
 from gpuyard_core.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
 from gpuyard_core.manifests.templates import KINDS, Kind, PodsForm, templates_of
 from gpuyard_core.manifests.templates import POD_KINDS as WITH_PODS
@@ -74,15 +74,12 @@ def is_gpu_pod(pod: Pod) -> bool:
 
 def all_gpu_pods_block_disruption(stack: Stack) -> bool:
     """Whether pods with GPUs are in the input, and each asks Karpenter not to disrupt its node."""
-    try:
-        results = [
-            text(mapping(pod.metadata, "annotations").get(_STAYS))
-            for resource in stack.resources_of_kinds(*POD_KINDS)
-            for pod in pods_of(resource)
-            if is_gpu_pod(pod)
-        ]
-    except NotEvaluatedError:
-        return False
+    results = if_known(
+        text(mapping(pod.metadata, "annotations").get(_STAYS))
+        for resource in stack.resources_of_kinds(*POD_KINDS)
+        for pod in pods_of(resource)
+        if is_gpu_pod(pod)
+    )
     return bool(results) and set(results) == {"true"}
 
 

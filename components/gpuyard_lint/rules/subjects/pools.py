@@ -1,6 +1,7 @@
 """GPU node pools of all kinds as one type, so that a pool rule is written once."""
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,11 @@ NODE_GROUP = "aws:eks/NodeGroup"
 NODE_POOL = "gcp:container/NodePool"
 KARPENTER = "karpenter.sh/NodePool"
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
+USER_DATA: Mapping[str, Path] = {
+    NODE_CLASS: ("spec", "userData"),
+    "aws:ec2/LaunchTemplate": ("userData",),
+}
+"""By kind, the path of user data; in a launch template it may be base64."""
 _TEMPLATE = ("spec", "template", "spec")
 _CLASS_NAME = (*_TEMPLATE, "nodeClassRef", "name")
 POOL_KINDS = (NODE_GROUP, NODE_POOL, KARPENTER)
@@ -138,7 +144,7 @@ def _signs(machines: Any) -> list[bool | UnknownValue]:
     """For each machine type, whether it has GPUs."""
     if isinstance(machines, UnknownValue):
         return [UNKNOWN]
-    return [_sign(each, is_gpu_machine) for each in machines]
+    return [_sign(each, has_gpus) for each in machines]
 
 
 def _node_group(resource: Resource) -> GpuPool | None:
@@ -170,7 +176,7 @@ def _node_pool(resource: Resource) -> GpuPool | None:
     config = block(resource.properties.get("nodeConfig"))
     machine, cards = config.get("machineType"), _listed(config.get("guestAccelerators"))
     has_cards = UNKNOWN if isinstance(cards, UnknownValue) else bool(cards)
-    if not _any_sure([has_cards, _sign(machine, is_gpu_machine)]):
+    if not _any_sure([has_cards, _sign(machine, has_gpus)]):
         return None
     spot_flags = [config.get("spot"), config.get("preemptible")]
     unsure = True not in spot_flags and any(isinstance(each, UnknownValue) for each in spot_flags)
@@ -307,11 +313,6 @@ def classes_of_gpus(stack: Stack) -> Iterator[tuple[Resource, list[str]]]:
             yield node_class, of_gpus[node_class.name]
 
 
-def is_gpu_machine(name: str) -> bool:
-    """True for a machine type with GPUs in the catalogue."""
-    return has_gpus(name)
-
-
 @cache
 def _gpu_families() -> frozenset[str]:
     """EC2 families and categories with GPUs: p5, g6e, and their letters p and g."""
@@ -354,3 +355,11 @@ def _label_mappings(resource: Resource) -> Iterator[Any]:
             yield at(rule, "labels")
     else:
         yield at(resource.properties, *_LABELLED[resource.group_kind])
+
+
+def plain_user_data(data: str) -> str:
+    """User data, decoded from base64 if needed."""
+    try:
+        return b64decode(data, validate=True).decode()
+    except ValueError:
+        return data

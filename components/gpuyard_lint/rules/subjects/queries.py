@@ -1,7 +1,8 @@
 """PromQL queries in resources: alerts, dashboards, adapters and scalers."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from gpuyard_core.findings import Path
@@ -85,20 +86,11 @@ def _of_alert(rule: Mapping[str, Any], path: Path) -> _Found:
         yield (*path, "data", d, "model", "expr"), mapping(query, "model").get("expr")
 
 
-def _of_group_or_one(resource: Resource) -> _Found:
-    yield from _of_alerts(resource.properties, ())
-    yield from _of_alert(resource.properties, ())
-
-
 def _of_adapter(resource: Resource) -> _Found:
     for key in ADAPTER_RULES:
         for index, rule in enumerate(items(resource.properties.get(key))):
             for field in ("seriesQuery", "metricsQuery"):
                 yield (key, index, field), mapping(rule).get(field)
-
-
-def _of_dashboard(resource: Resource) -> _Found:
-    yield from _of_panels(resource.properties, ())
 
 
 def _of_panels(within: object, path: Path) -> _Found:
@@ -116,11 +108,11 @@ def _of_scaler(resource: Resource) -> _Found:
             yield path, mapping(trigger, "metadata").get("query")
 
 
-_WHERE = {
+_WHERE: Mapping[str, Callable[[Resource], _Found]] = {
     RULE_FILES: _of_rules,
     ADAPTER: _of_adapter,
-    DASHBOARD: _of_dashboard,
-    ALERTS: _of_group_or_one,
+    DASHBOARD: lambda resource: _of_panels(resource.properties, ()),
+    ALERTS: lambda r: chain(_of_alerts(r.properties, ()), _of_alert(r.properties, ())),
     **dict.fromkeys(SCALERS, _of_scaler),
 }
 
@@ -186,7 +178,9 @@ def _scraped(stack: Stack) -> Iterator[bool]:
 
 def honors_labels(stack: Stack) -> bool:
     """True if a monitor of the exporter keeps its labels: honorLabels, or no conflicting ones added."""
-    if any(map(_leaves_labels, _jobs(stack))) or any(map(_keeps_custom_metrics, _all_jobs(stack))):
+    # a job that keeps labels and scrapes all annotated objects, such as the operator's Service
+    of_all = (job for job in _all_jobs(stack) if is_true(job.get("honor_labels")))
+    if any(map(_leaves_labels, _jobs(stack))) or any(_ASKS in str(job) for job in of_all):
         return True
     for resource in stack.resources_of_kinds(*_EXPORTERS):
         if any(is_true(at(resource.properties, *path, "honorLabels")) for path in _MONITOR_AT):
@@ -217,11 +211,6 @@ def _all_jobs(stack: Stack) -> Iterator[Mapping[str, Any]]:
     for resource in stack.resources_of_kinds(_JOBS):
         for field in _JOBS_AT:
             yield from map(mapping, items(resource.properties.get(field)))
-
-
-def _keeps_custom_metrics(job: Mapping[str, Any]) -> bool:
-    """A job that keeps labels and scrapes all annotated objects, such as the operator's Service."""
-    return is_true(job.get("honor_labels")) and _ASKS in str(job)
 
 
 def _leaves_labels(job: Mapping[str, Any]) -> bool:
