@@ -59,8 +59,8 @@ from gpuyard.preflight.zones import (
     pool_path,
     zones_without_pools,
 )
-from gpuyard.render.aws.disk_key import disk_key_arn
 from gpuyard.render.aws.pools import group_sizes
+from gpuyard.render.aws.roles import disk_key_arn
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard_core.catalogue.cluster.eks import AUTO_SCALING_ROLE, ZONES_WITHOUT
 from gpuyard_core.catalogue.cluster.quotas import EC2_ADDRESSES, EC2_NETWORKS, ec2_quota

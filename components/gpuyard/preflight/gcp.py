@@ -60,8 +60,7 @@ from gpuyard.preflight.zones import (
     zones_without_pools,
 )
 from gpuyard.render.gcp.capacity_options import option_node_pools
-from gpuyard.render.gcp.names import PLATFORM_KEY
-from gpuyard.render.gcp.place import gcp_location
+from gpuyard.render.gcp.place import PLATFORM_KEY, gcp_location
 from gpuyard_core.catalogue.cluster.quotas import GCE_ALL_GPUS, GCE_MADE, PREEMPTIBLE
 from gpuyard_core.catalogue.permissions.gcp import gcp_kinds
 from gpuyard_core.findings import Diagnostic, Fix, error, format_list, warning

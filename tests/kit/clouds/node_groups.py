@@ -5,7 +5,7 @@ from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.aws.foundation import EksNodeInputs
+from gpuyard.render.aws.place import EksNodeInputs
 from gpuyard.render.aws.pools import image_calls, node_groups
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource, resolve_values
 from kit.stacks import Raw, plan_of, platform, pool

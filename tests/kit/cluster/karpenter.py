@@ -17,7 +17,7 @@ from gpuyard.plan.pools.machines import plan_allocatable
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
-from gpuyard.render.aws.placement import ec2_purchase
+from gpuyard.render.aws.launch import ec2_purchase
 from gpuyard.render.aws.pools import group_sizes
 from gpuyard.render.objects import toleration_object
 from gpuyard_core.catalogue.machines import MACHINES, Machine

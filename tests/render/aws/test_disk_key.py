@@ -1,12 +1,13 @@
 """A key of one's own reaches the disks of nodes, and whoever starts them may use it."""
 
-from gpuyard.render.aws.disk_key import GRANT
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
 from gpuyard.render.cloud.graph import resolve_values
 from gpuyard_core.catalogue.cluster.eks import DISK_OPERATIONS
 from kit.clouds.aws import graph_of, plan_on_aws
 from kit.stacks import pool
+
+GRANT = "disk-key-grant"
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-0000-4000-8000-000000000000"
 KEYED = {"cluster": {"key": KEY}}

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.aws.foundation import EksNodeInputs
+from gpuyard.render.aws.place import EksNodeInputs
 
 GROUND = EksNodeInputs(
     cluster=UnresolvedOutput("cluster.name"),

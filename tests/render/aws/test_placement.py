@@ -5,8 +5,8 @@ import pytest
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
-from gpuyard.render.aws.placement import purchase_options
-from gpuyard.render.aws.tags import aws_tags
+from gpuyard.render.aws.launch import purchase_options
+from gpuyard.render.aws.place import aws_tags
 from gpuyard.render.cloud.graph import BLOCK
 from gpuyard_core.names import OFFERING_TAG
 from kit.clouds.aws import plan_on_aws

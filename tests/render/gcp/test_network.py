@@ -4,7 +4,7 @@ import pytest
 
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.spelling import fit_name
-from gpuyard.render.gcp.names import resource_labels
+from gpuyard.render.gcp.place import resource_labels
 from render.gcp.made import gpu_pool, graph_of, inputs_of, plan_on_gcp
 
 NETWORK, SUBNETWORK = "gcp:compute/network:Network", "gcp:compute/subnetwork:Subnetwork"

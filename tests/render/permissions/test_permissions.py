@@ -16,8 +16,13 @@ from gpuyard.providers.aws.account import aws_permissions
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.render.permissions.needs import AccountPlace, required_actions
-from gpuyard.render.permissions.policies import documents_of, size_of, statements_of
+from gpuyard.render.permissions.policies import (
+    AccountPlace,
+    documents_of,
+    required_actions,
+    size_of,
+    statements_of,
+)
 from gpuyard.render.permissions.roles import permissions_of
 from gpuyard.spec.read import read_stack_file
 from gpuyard_core.catalogue.permissions.aws import aws_actions

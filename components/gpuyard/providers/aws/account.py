@@ -23,14 +23,16 @@ from gpuyard.preflight.quota_requirements import PlannedAccount
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.place import aws_location
 from gpuyard.render.cloud.graph import CloudGraph
-from gpuyard.render.permissions.needs import (
+from gpuyard.render.permissions.policies import (
     ANY,
     AccountPlace,
+    AwsPermissions,
     PermissionRequest,
     PolicyCondition,
+    documents_of,
     required_actions,
+    statements_of,
 )
-from gpuyard.render.permissions.policies import AwsPermissions, documents_of, statements_of
 from gpuyard.spec.region import CloudAccount
 from gpuyard_core.findings import Fix, format_list, warning
 

@@ -1,7 +1,7 @@
 """AWS: EKS clusters, EC2 machines, node groups and Karpenter."""
 
 from gpuyard.provider import Provider, lazy
-from gpuyard.providers.aws import capacity, capacity_blocks, cluster
+from gpuyard.providers.aws import capacity, cluster
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
 from gpuyard_core.catalogue import fees, prometheus
@@ -47,7 +47,7 @@ class Aws(Provider):
     max_autoscaled_nodes = staticmethod(capacity.max_autoscaled_nodes)
     check_reservation = staticmethod(capacity.check_reservation)
     check_capacity = staticmethod(capacity.check_capacity)
-    check_block = staticmethod(capacity_blocks.check_block)
+    check_block = staticmethod(capacity.check_block)
     complete_hints = staticmethod(capacity.complete_hints)
     check_scaling = staticmethod(capacity.check_scaling)
     plan_upgrade = staticmethod(capacity.plan_upgrade)

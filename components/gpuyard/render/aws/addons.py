@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.aws.place import AwsLocation, tags_of
+from gpuyard.render.aws.place import AwsLocation, aws_resource
 from gpuyard.render.aws.roles import addon_role
 from gpuyard.render.cloud.graph import CloudResource, Json
 from gpuyard_core.catalogue.cluster.eks import EKS_ADDONS, S3_CSI, VPC_CNI, EksAddon
@@ -27,46 +27,25 @@ def addons_of(plan: PlatformPlan) -> tuple[EksAddon, ...]:
 
 
 def addon_parts(
-    plan: PlatformPlan,
-    place: AwsLocation,
-    cluster: CloudResource,
-    *,
-    with_nodes: bool,
-    after: tuple[str, ...] = (),
+    plan: PlatformPlan, place: AwsLocation, *, with_nodes: bool, after: tuple[str, ...] = ()
 ) -> list[CloudResource]:
     """The add-ons that wait for nodes, or those that nodes wait for, with their roles."""
     results: list[CloudResource] = []
     for addon in addons_of(plan):
         if addon.needs_nodes is with_nodes:
-            roles = addon_role(plan, place, addon)
-            results += [*roles, _addon(plan, addon, cluster, roles, after)]
+            roles, settings = addon_role(plan, place, addon), _SETTINGS.get(addon.name)
+            account = addon.service_account
+            identity = [
+                {"roleArn": each.get("arn"), "serviceAccount": account} for each in roles[:1]
+            ]
+            made = aws_resource(
+                plan,
+                "addon",
+                addon=addon.name,
+                version=addon.versions.get(plan.kubernetes),
+                settings=Json(settings) if settings else None,
+                identity=identity or None,
+                after=(*(each.name for each in roles[1:]), *after),
+            )
+            results += [*roles, made]
     return results
-
-
-def _addon(
-    plan: PlatformPlan,
-    addon: EksAddon,
-    cluster: CloudResource,
-    roles: list[CloudResource],
-    after: tuple[str, ...],
-) -> CloudResource:
-    version, settings = addon.versions.get(plan.kubernetes), _SETTINGS.get(addon.name)
-    identity = [
-        {"roleArn": roles[0].get("arn"), "serviceAccount": addon.service_account} for _ in roles[:1]
-    ]
-    return CloudResource(
-        kind="aws:eks/addon:Addon",
-        name=f"addon-{addon.name}",
-        inputs={
-            "clusterName": cluster.get("name"),
-            "addonName": addon.name,
-            **({"addonVersion": version} if version else {}),
-            **({"configurationValues": Json(settings)} if settings else {}),
-            **({"podIdentityAssociations": identity} if identity else {}),
-            "resolveConflictsOnCreate": "OVERWRITE",
-            # Settings that were changed in the cluster stay.
-            "resolveConflictsOnUpdate": "PRESERVE",
-            "tags": tags_of(plan),
-        },
-        after=(*(each.name for each in roles[1:]), *after),
-    )

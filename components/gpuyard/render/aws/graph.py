@@ -7,28 +7,33 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.addons import addon_parts
 from gpuyard.render.aws.cluster import EXISTING_OUTPUTS, OUTPUTS, cluster_parts, existing_cluster
-from gpuyard.render.aws.disk_key import disk_key_arn, disk_key_calls, disk_key_parts
-from gpuyard.render.aws.foundation import EksNodeInputs, StringInput
 from gpuyard.render.aws.karpenter.parts import karpenter_late_values, karpenter_parts
 from gpuyard.render.aws.metrics import WORKSPACE, metric_parts, metric_values
-from gpuyard.render.aws.network import network_of, subnets_by_zone
+from gpuyard.render.aws.network import (
+    NetworkParts,
+    added_groups,
+    network_of,
+    security_group_with_rules,
+    subnets_by_zone,
+)
 from gpuyard.render.aws.place import (
     AwsLocation,
+    EksNodeInputs,
+    StringInput,
     aws_location,
-    document,
-    pod_identity_association,
-    role,
+    pod_role,
     statement,
 )
 from gpuyard.render.aws.pools import image_calls, node_groups
 from gpuyard.render.aws.roles import (
-    TAKEN_BY_PODS,
     autoscaler_role,
     control_plane_role,
+    disk_key_arn,
+    disk_key_calls,
+    disk_key_parts,
     node_role,
     node_role_arn,
 )
-from gpuyard.render.aws.security import added_groups, security_group_with_rules
 from gpuyard.render.aws.storage import AwsStoreFoundation, store_calls, store_parts, store_values
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
 from gpuyard.render.cloud.kubeconfig import ClusterAccess
@@ -41,31 +46,38 @@ _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 
 
 def aws_graph(plan: PlatformPlan) -> CloudGraph:
-    """The new or existing cluster of the stack file, and the node groups of its pools."""
+    """The new or existing cluster of the stack file, and the node groups of its pools.
+
+    Nodes in an existing cluster have their own role and security group.
+    """
     place = aws_location(plan)
+    workers, grant = node_role(plan, place), disk_key_parts(plan, place)
+    cluster: CloudResource | CloudCall
     if cluster_spec(plan.spec).existing:
-        return _in_a_given_one(plan, place)
-    network = network_of(plan, place)
-    roles, workers = control_plane_role(plan, place), node_role(plan, place)
-    control = cluster_parts(plan, place, network, roles)
-    cluster = next(each for each in control if each.name == "cluster")
-    group = security_group_with_rules(plan, network.vpc, cluster.get(OUTPUTS["group"]))
-    before = addon_parts(plan, place, cluster, with_nodes=False)
-    grant = disk_key_parts(plan, place)
+        cluster, outputs = existing_cluster(plan), EXISTING_OUTPUTS
+        subnets, calls = _subnets_there(plan, place, cluster)
+        vpc, calls = cluster.get("vpcConfig.vpcId"), (cluster, *calls)
+        network = NetworkParts(vpc=vpc, private=subnets, control_plane_subnets=(), calls=calls)
+        control, before, roles = [], [], []
+    else:
+        network, roles, outputs = network_of(plan, place), control_plane_role(plan, place), OUTPUTS
+        control = cluster_parts(plan, place, network, roles)
+        cluster = next(each for each in control if each.name == "cluster")
+        before = addon_parts(plan, place, with_nodes=False)
+    cluster_group = cluster.get(outputs["group"])
+    group = security_group_with_rules(plan, network.vpc, cluster_group)
     foundation = EksNodeInputs(
         cluster=cluster.get("name"),
-        endpoint=cluster.get(OUTPUTS["endpoint"]),
-        authority=cluster.get(OUTPUTS["authority"]),
-        service_cidr=cluster.get(OUTPUTS["services"]),
+        endpoint=cluster.get(outputs["endpoint"]),
+        authority=cluster.get(outputs["authority"]),
+        service_cidr=cluster.get(outputs["services"]),
         vpc=network.vpc,
         subnets=network.private,
         node_role=node_role_arn(plan),
-        security_groups=(cluster.get(OUTPUTS["group"]), group[0].get("id"), *added_groups(plan)),
+        security_groups=(cluster_group, group[0].get("id"), *added_groups(plan)),
         disk_key=disk_key_arn(plan),
         after=(
-            *(each.name for each in grant),
-            *(each.name for each in workers[1:]),
-            *(each.name for each in group[1:]),
+            *(each.name for each in (*grant, *workers[1:], *group[1:])),
             *(each.name for each in before if each.kind == "aws:eks/addon:Addon"),
             *network.egress_dependencies,
         ),
@@ -74,13 +86,19 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
     agent = tuple(a.name for a in before if a.name == f"addon-{POD_IDENTITY_AGENT.name}")
     stores = AwsStoreFoundation(
         place=place,
-        cluster=cluster.get("name"),
         vpc=network.vpc,
         subnets=network.private,
         node_security_group=group[0],
         ready=agent,
     )
     first = tuple(n.name for n in groups if n.kind == _NODE_GROUP and n.part == SYSTEM_POOL)
+    calls = (
+        *place.calls,
+        *disk_key_calls(plan),
+        *store_calls(plan),
+        *network.calls,
+        *image_calls(plan),
+    )
     return CloudGraph(
         (
             *network.resources,
@@ -91,22 +109,14 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
             *before,
             *grant,
             *store_parts(plan, stores),
-            *autoscaler_role(plan, cluster, agent),
-            *karpenter_parts(plan, place, cluster, agent),
-            *metric_parts(plan, cluster, agent),
-            *scaler_parts(plan, place, cluster, agent),
+            *autoscaler_role(plan, agent),
+            *karpenter_parts(plan, place, agent),
+            *metric_parts(plan, agent),
+            *scaler_parts(plan, place, agent),
             *groups,
-            *addon_parts(plan, place, cluster, with_nodes=True, after=first),
+            *(addon_parts(plan, place, with_nodes=True, after=first) if control else ()),
         ),
-        _once(
-            (
-                *place.calls,
-                *disk_key_calls(plan),
-                *store_calls(plan),
-                *network.calls,
-                *image_calls(plan),
-            )
-        ),
+        tuple({each.name: each for each in calls}.values()),  # two parts may need the same answer
         {
             **store_values(plan),
             **karpenter_late_values(plan),
@@ -115,59 +125,6 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
         },
         aws_prerequisites(plan),
     )
-
-
-def _once(calls: tuple[CloudCall, ...]) -> tuple[CloudCall, ...]:
-    """Without duplicates: two parts may need the same answer."""
-    return tuple({each.name: each for each in calls}.values())
-
-
-def _in_a_given_one(plan: PlatformPlan, place: AwsLocation) -> CloudGraph:
-    """Nodes in an existing cluster: with their own role and security group, and nothing else."""
-    cluster = existing_cluster(plan)
-    vpc = cluster.get("vpcConfig.vpcId")
-    workers, group = (
-        node_role(plan, place),
-        security_group_with_rules(plan, vpc, cluster.get(EXISTING_OUTPUTS["group"])),
-    )
-    subnets, calls = _subnets_there(plan, place, cluster)
-    foundation = EksNodeInputs(
-        cluster=cluster.get("name"),
-        endpoint=cluster.get(EXISTING_OUTPUTS["endpoint"]),
-        authority=cluster.get(EXISTING_OUTPUTS["authority"]),
-        service_cidr=cluster.get(EXISTING_OUTPUTS["services"]),
-        vpc=vpc,
-        subnets=subnets,
-        node_role=node_role_arn(plan),
-        security_groups=(
-            cluster.get(EXISTING_OUTPUTS["group"]),
-            group[0].get("id"),
-            *added_groups(plan),
-        ),
-        after=(*(each.name for each in workers[1:]), *(each.name for each in group[1:])),
-    )
-    stores = AwsStoreFoundation(
-        place=place,
-        cluster=cluster.get("name"),
-        vpc=vpc,
-        subnets=subnets,
-        node_security_group=group[0],
-    )
-    resources = (
-        *workers,
-        *group,
-        *store_parts(plan, stores),
-        *metric_parts(plan, cluster),
-        *scaler_parts(plan, place, cluster),
-        *node_groups(plan, foundation),
-    )
-    all_calls = (*place.calls, *store_calls(plan), cluster, *calls, *image_calls(plan))
-    late_values = {
-        **store_values(plan),
-        **metric_values(plan, place),
-        **scaler_values(plan, place),
-    }
-    return CloudGraph(resources, all_calls, late_values, aws_prerequisites(plan))
 
 
 def _subnets_there(
@@ -185,10 +142,7 @@ def _subnets_there(
 
 
 def scaler_parts(
-    plan: PlatformPlan,
-    place: AwsLocation,
-    cluster: CloudResource | CloudCall,
-    ready: tuple[str, ...] = (),
+    plan: PlatformPlan, place: AwsLocation, ready: tuple[str, ...]
 ) -> list[CloudResource]:
     """KEDA's role and its assignment; none if no service needs it."""
     queues = {s.spec.queue.sqs for s in plan.services if s.spec.queue and s.spec.queue.sqs}
@@ -198,20 +152,7 @@ def scaler_parts(
         allowed.append(statement("sqs:GetQueueAttributes", arns))
     if queries_managed_prometheus(plan):
         allowed.append(statement("aps:QueryMetrics", UnresolvedOutput(f"{WORKSPACE}.arn")))
-    if not allowed:
-        return []
-    keda = role(plan, "keda-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
-    rights = CloudResource(
-        kind="aws:iam/rolePolicy:RolePolicy",
-        name="keda-rights",
-        inputs={"role": keda.get("name"), "policy": document(*allowed)},
-    )
-    account = (KEDA_NAMESPACE, KEDA_ACCOUNT)
-    after = (rights.name, *ready)
-    identity = pod_identity_association(
-        plan, "keda-identity", cluster.get("name"), account, keda, after
-    )
-    return [keda, rights, identity]
+    return pod_role(plan, "keda", (KEDA_NAMESPACE, KEDA_ACCOUNT), allowed, ready) if allowed else []
 
 
 def _arn(place: AwsLocation, url: str) -> Joined:

@@ -14,8 +14,14 @@ from gpuyard.plan.cluster.ranges import (
 )
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.aws.foundation import StringInput
-from gpuyard.render.aws.place import AwsLocation, document, role, statement, tags_of
+from gpuyard.render.aws.place import (
+    AwsLocation,
+    StringInput,
+    aws_resource,
+    role,
+    role_policy,
+    statement,
+)
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.spec.sections import Nat, PrivateEndpoints
 from gpuyard_core.catalogue.cluster.eks import (
@@ -25,9 +31,6 @@ from gpuyard_core.catalogue.cluster.eks import (
     ZONES_WITHOUT,
     log_retention_days,
 )
-
-_EVERYWHERE = "0.0.0.0/0"
-_HTTPS = 443
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,26 +101,13 @@ def subnets_by_zone(
 def _own(plan: PlatformPlan, place: AwsLocation) -> NetworkParts:
     network = cluster_spec(plan.spec).network
     names, calls = _zone_names(plan)
-    vpc = CloudResource(
-        kind="aws:ec2/vpc:Vpc",
-        name="vpc",
-        inputs={
-            "cidrBlock": cluster_ranges(plan.spec)["cidr"],
-            "enableDnsHostnames": True,
-            "enableDnsSupport": True,
-            "tags": tags_of(plan, Name=plan.name),
-        },
-    )
-    private = {zone: _subnet(plan, vpc, zone, names[zone], public=False) for zone in names}
+    vpc = aws_resource(plan, "vpc", cidr=cluster_ranges(plan.spec)["cidr"])
+    private = {zone: _subnet(plan, zone, names[zone], public=False) for zone in names}
     regional = without_local_zones(names)
-    way_out = (
-        _egress(plan, vpc, {z: names[z] for z in regional}) if network.nat is not Nat.NONE else []
-    )
-    tables = [
-        each for zone in names for each in _private_table(plan, vpc, zone, private[zone], way_out)
-    ]
-    endpoints = _endpoints(plan, place, vpc, [private[z] for z in regional], tables)
-    flow = _flow_logs(plan, vpc) if network.flow_logs else []
+    way_out = _egress(plan, {z: names[z] for z in regional}) if network.nat is not Nat.NONE else []
+    tables = [each for zone in names for each in _private_table(plan, zone, private[zone], way_out)]
+    endpoints = _endpoints(plan, place, [private[z] for z in regional], tables)
+    flow = _flow_logs(plan) if network.flow_logs else []
     resources = (vpc, *private.values(), *way_out, *tables, *endpoints, *flow)
     return NetworkParts(
         vpc=vpc.get("id"),
@@ -155,117 +145,71 @@ def _zone_names(plan: PlatformPlan) -> tuple[dict[str, StringInput], tuple[Cloud
     return {zone: late.get(zone, zone) for zone in zones}, (call,)
 
 
-def _subnet(
-    plan: PlatformPlan, vpc: CloudResource, zone: str, name: StringInput, *, public: bool
-) -> CloudResource:
+def _subnet(plan: PlatformPlan, zone: str, name: StringInput, *, public: bool) -> CloudResource:
     """Load balancers and Karpenter find it by its tags."""
-    side = "public" if public else "private"
-    cidr = subnet_ranges(str(vpc.inputs["cidrBlock"]), zones_with_subnets(plan.spec))[zone][public]
-    found_by = {f"kubernetes.io/role/{'elb' if public else 'internal-elb'}": "1"}
-    if not public:
-        found_by["karpenter.sh/discovery"] = plan.name
-    return CloudResource(
-        kind="aws:ec2/subnet:Subnet",
-        name=f"{side}-{zone}",
-        inputs={
-            "vpcId": vpc.get("id"),
-            "availabilityZone": name,
-            "cidrBlock": str(cidr),
-            "tags": tags_of(
-                plan,
-                Name=f"{plan.name}-{side}-{zone}",
-                **found_by,
-                **{f"kubernetes.io/cluster/{plan.name}": "owned"},
-            ),
-        },
+    ranges = subnet_ranges(cluster_ranges(plan.spec)["cidr"], zones_with_subnets(plan.spec))
+    return aws_resource(
+        plan,
+        "subnet",
+        side="public" if public else "private",
+        zone=zone,
+        zone_name=name,
+        cidr=str(ranges[zone][public]),
+        load_balancers="elb" if public else "internal-elb",
+        discovery=None if public else plan.name,
     )
 
 
 # ── egress ────────────────────────────────────────────────────────────────────────────────────────
-def _egress(
-    plan: PlatformPlan, vpc: CloudResource, names: Mapping[str, StringInput]
-) -> list[CloudResource]:
+def _egress(plan: PlatformPlan, names: Mapping[str, StringInput]) -> list[CloudResource]:
     """An internet gateway, public subnets, and a NAT gateway in one or each of them."""
-    gateway = CloudResource(
-        kind="aws:ec2/internetGateway:InternetGateway",
-        name="internet",
-        inputs={"vpcId": vpc.get("id"), "tags": tags_of(plan, Name=plan.name)},
-    )
-    table = _table(plan, vpc, "public")
-    out = _route("public", table, gatewayId=gateway.get("id"))
-    subnets = {zone: _subnet(plan, vpc, zone, name, public=True) for zone, name in names.items()}
-    linked = [_linked(f"public-{zone}", table, subnet) for zone, subnet in subnets.items()]
+    gateway, table = aws_resource(plan, "internet"), aws_resource(plan, "routes", side="public")
+    out = _route(plan, "public", table, gateway=gateway.get("id"))
+    subnets = {zone: _subnet(plan, zone, name, public=True) for zone, name in names.items()}
+    linked = [_linked(plan, f"public-{zone}", table, subnet) for zone, subnet in subnets.items()]
     one = cluster_spec(plan.spec).network.nat is Nat.ONE
-    zones = list(names)[:1] if one else list(names)
-    nats = [each for zone in zones for each in _nat(plan, zone, subnets[zone], out)]
+    nats: list[CloudResource] = []
+    for zone in list(names)[:1] if one else list(names):
+        address = aws_resource(plan, "nat-address", zone=zone)
+        ids = {"address": address.get("id"), "subnet": subnets[zone].get("id")}
+        nats += [address, aws_resource(plan, "nat", zone=zone, **ids)]
     return [gateway, table, out, *subnets.values(), *linked, *nats]
 
 
-def _nat(
-    plan: PlatformPlan, zone: str, subnet: CloudResource, out: CloudResource
-) -> list[CloudResource]:
-    tags = tags_of(plan, Name=f"{plan.name}-{zone}")
-    address = CloudResource(
-        kind="aws:ec2/eip:Eip", name=f"nat-{zone}-address", inputs={"domain": "vpc", "tags": tags}
-    )
-    gateway = CloudResource(
-        kind="aws:ec2/natGateway:NatGateway",
-        name=f"nat-{zone}",
-        inputs={
-            "allocationId": address.get("id"),
-            "subnetId": subnet.get("id"),
-            "connectivityType": "public",
-            "tags": tags,
-        },
-        after=(out.name,),
-    )
-    return [address, gateway]
-
-
 def _private_table(
-    plan: PlatformPlan,
-    vpc: CloudResource,
-    zone: str,
-    subnet: CloudResource,
-    way_out: list[CloudResource],
+    plan: PlatformPlan, zone: str, subnet: CloudResource, way_out: list[CloudResource]
 ) -> list[CloudResource]:
     """A route table for each zone, so that `nat: one` becomes `per_zone` without a replacement."""
-    table = _table(plan, vpc, f"private-{zone}")
+    name = f"private-{zone}"
+    table = aws_resource(plan, "routes", side=name)
     nats = {n.name: n for n in way_out if n.kind.endswith(":NatGateway")}
     nat = nats.get(f"nat-{zone}") or next(iter(nats.values()), None)
-    out = [_route(f"private-{zone}", table, natGatewayId=nat.get("id"))] if nat else []
-    return [table, *out, _linked(f"private-{zone}", table, subnet)]
+    out = [_route(plan, name, table, nat=nat.get("id"))] if nat else []
+    return [table, *out, _linked(plan, name, table, subnet)]
 
 
-def _table(plan: PlatformPlan, vpc: CloudResource, name: str) -> CloudResource:
-    return CloudResource(
-        kind="aws:ec2/routeTable:RouteTable",
-        name=f"{name}-routes",
-        inputs={"vpcId": vpc.get("id"), "tags": tags_of(plan, Name=f"{plan.name}-{name}")},
-    )
+def _route(
+    plan: PlatformPlan,
+    side: str,
+    table: CloudResource,
+    *,
+    gateway: UnresolvedOutput | None = None,
+    nat: UnresolvedOutput | None = None,
+) -> CloudResource:
+    return aws_resource(plan, "route", side=side, table=table.get("id"), gateway=gateway, nat=nat)
 
 
-def _route(name: str, table: CloudResource, **target: UnresolvedOutput) -> CloudResource:
-    return CloudResource(
-        kind="aws:ec2/route:Route",
-        name=f"{name}-out",
-        inputs={"routeTableId": table.get("id"), "destinationCidrBlock": _EVERYWHERE, **target},
-    )
-
-
-def _linked(name: str, table: CloudResource, subnet: CloudResource) -> CloudResource:
-    return CloudResource(
-        kind="aws:ec2/routeTableAssociation:RouteTableAssociation",
-        name=f"{name}-uses",
-        inputs={"routeTableId": table.get("id"), "subnetId": subnet.get("id")},
-    )
+def _linked(
+    plan: PlatformPlan, side: str, table: CloudResource, subnet: CloudResource
+) -> CloudResource:
+    ids = {"table": table.get("id"), "subnet": subnet.get("id")}
+    return aws_resource(plan, "route-table-association", side=side, **ids)
 
 
 # ── private endpoints ─────────────────────────────────────────────────────────────────────────────
 def _endpoints(
     plan: PlatformPlan,
     place: AwsLocation,
-    vpc: CloudResource,
     subnets: list[CloudResource],
     tables: list[CloudResource],
 ) -> list[CloudResource]:
@@ -274,36 +218,16 @@ def _endpoints(
     private = [each.get("id") for each in tables if each.kind.endswith(":RouteTable")]
     has_workspace = plan.observability is not None and plan.observability.managed is not None
     gateway = _endpoint(
-        plan, place, vpc, GATEWAY_SERVICE, vpcEndpointType="Gateway", routeTableIds=private
+        plan, place, GATEWAY_SERVICE, vpcEndpointType="Gateway", routeTableIds=private
     )
     if network.endpoints is PrivateEndpoints.GATEWAY and network.nat is not Nat.NONE:
         return [gateway]
-    group = CloudResource(
-        kind="aws:ec2/securityGroup:SecurityGroup",
-        name="endpoints",
-        inputs={
-            "vpcId": vpc.get("id"),
-            "description": "Private endpoints: HTTPS from within the network",
-            "tags": tags_of(plan, Name=f"{plan.name}-endpoints"),
-        },
-    )
-    inside = CloudResource(
-        kind="aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
-        name="endpoints-from-inside",
-        inputs={
-            "securityGroupId": group.get("id"),
-            "cidrIpv4": vpc.inputs["cidrBlock"],
-            "ipProtocol": "tcp",
-            "fromPort": _HTTPS,
-            "toPort": _HTTPS,
-            "description": "Hosts in the network",
-        },
-    )
+    group = aws_resource(plan, "endpoints")
+    inside = aws_resource(plan, "endpoints-from-inside", cidr=cluster_ranges(plan.spec)["cidr"])
     interfaces = [
         _endpoint(
             plan,
             place,
-            vpc,
             service,
             vpcEndpointType="Interface",
             subnetIds=[each.get("id") for each in subnets],
@@ -316,60 +240,44 @@ def _endpoints(
 
 
 def _endpoint(
-    plan: PlatformPlan, place: AwsLocation, vpc: CloudResource, service: str, **more: object
+    plan: PlatformPlan, place: AwsLocation, service: str, **more: object
 ) -> CloudResource:
-    return CloudResource(
-        kind="aws:ec2/vpcEndpoint:VpcEndpoint",
-        name=f"endpoint-{service.replace('.', '-')}",
-        inputs={
-            "vpcId": vpc.get("id"),
-            "serviceName": Joined("com.amazonaws.", place.region, f".{service}"),
-            "tags": tags_of(plan, Name=f"{plan.name}-{service}"),
-            **more,
-        },
-    )
+    names = {"name": service.replace(".", "-"), "service": service, "region": place.region}
+    return aws_resource(plan, "endpoint", more=more, **names)
 
 
-# ── flow logs ─────────────────────────────────────────────────────────────────────────────────────
-def _flow_logs(plan: PlatformPlan, vpc: CloudResource) -> list[CloudResource]:
-    """Records of connections, retained as long as the control plane's logs."""
-    logs = CloudResource(
-        kind="aws:cloudwatch/logGroup:LogGroup",
-        name="flow-logs",
-        inputs={
-            "name": f"/aws/vpc/{plan.name}/flow-logs",
-            "retentionInDays": log_retention_days(cluster_spec(plan.spec).logs.retention_days),
-            "tags": tags_of(plan),
-        },
-        outputs=("arn",),
-    )
+def _flow_logs(plan: PlatformPlan) -> list[CloudResource]:
+    """Records of connections, and the role that writes them."""
+    days = log_retention_days(cluster_spec(plan.spec).logs.retention_days)
+    logs = aws_resource(plan, "flow-logs", days=days)
     writer = role(plan, "flow-logs-role", "vpc-flow-logs.amazonaws.com")
-    policy = CloudResource(
-        kind="aws:iam/rolePolicy:RolePolicy",
-        name="flow-logs-role-writes",
-        inputs={
-            "role": writer.get("name"),
-            "policy": document(
-                statement(
-                    ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
-                    [logs.get("arn"), Joined(logs.get("arn"), ":*")],
-                ),
-                statement("logs:DescribeLogGroups", "*"),
-            ),
-        },
+    policy = role_policy(
+        writer,
+        "flow-logs-role-writes",
+        statement(
+            ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+            [logs.get("arn"), Joined(logs.get("arn"), ":*")],
+        ),
+        statement("logs:DescribeLogGroups", "*"),
     )
-    flow = CloudResource(
-        kind="aws:ec2/flowLog:FlowLog",
-        name="flow",
-        inputs={
-            "vpcId": vpc.get("id"),
-            "trafficType": "ALL",
-            "logDestinationType": "cloud-watch-logs",
-            "logDestination": logs.get("arn"),
-            "iamRoleArn": writer.get("arn"),
-            "maxAggregationInterval": 600,
-            "tags": tags_of(plan, Name=plan.name),
-        },
-        after=(policy.name,),
-    )
-    return [logs, writer, policy, flow]
+    return [logs, writer, policy, aws_resource(plan, "flow")]
+
+
+# ── the security group of nodes ───────────────────────────────────────────────────────────────────
+def security_group_with_rules(
+    plan: PlatformPlan, vpc: StringInput, cluster_group: StringInput
+) -> list[CloudResource]:
+    """No traffic from outside, all among nodes, as EFA requires.
+
+    The rules are separate, so that adding a rule later does not affect the others. Nodes also have the
+    cluster's own group, in which EKS allows traffic between control plane and nodes. A rule here allows
+    the same for an interface that has only this group.
+    """
+    names = ("nodes-from-nodes", "nodes-to-nodes", "nodes-from-control-plane", "nodes-out")
+    values = {"vpc": vpc, "cluster_group": cluster_group}
+    return [aws_resource(plan, name, **values) for name in ("nodes", *names)]
+
+
+def added_groups(plan: PlatformPlan) -> tuple[str, ...]:
+    """Existing groups that nodes have in addition."""
+    return cluster_spec(plan.spec).network.security_groups

@@ -10,10 +10,15 @@ from typing import Any
 from gpuyard.plan.capacity.capacity_options import ec2_purchases
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
-from gpuyard.render.aws.foundation import EksNodeInputs
-from gpuyard.render.aws.launch import DISK_GIB, NodeBootSettings, launch_template
-from gpuyard.render.aws.placement import block_purchase, placement_group, purchase_options
-from gpuyard.render.aws.tags import aws_tags
+from gpuyard.render.aws.launch import (
+    DISK_GIB,
+    NodeBootSettings,
+    block_purchase,
+    launch_template,
+    placement_group,
+    purchase_options,
+)
+from gpuyard.render.aws.place import EksNodeInputs, aws_tags
 from gpuyard.render.aws.user_data import pool_user_data, system_user_data
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.render.cloud.spelling import EFFECTS, fit_name

@@ -1,21 +1,28 @@
 """IAM roles of an EKS cluster: of its control plane, its nodes, and each add-on that calls AWS."""
 
+from typing import Any
+
 from gpuyard.plan.capacity.scaling import installs_autoscaler
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.aws.foundation import StringInput
 from gpuyard.render.aws.place import (
+    ACCOUNT,
+    TAKEN_BY_PODS,
     AwsLocation,
-    document,
-    pod_identity_association,
+    StringInput,
+    aws_resource,
+    pod_role,
     policy_attachment,
     role,
+    role_policy,
     statement,
 )
-from gpuyard.render.cloud.graph import CloudResource
+from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard_core.catalogue.cluster.eks import (
+    AUTO_SCALING_ROLE,
     CLUSTER_POLICIES,
+    DISK_OPERATIONS,
     FSX_CSI,
     NODE_POLICIES,
     VPC_CNI,
@@ -24,7 +31,40 @@ from gpuyard_core.catalogue.cluster.eks import (
 from gpuyard_core.catalogue.kubernetes.autoscalers import CHANGES, LOOKS, OWNED_TAG
 from gpuyard_core.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM
 
-TAKEN_BY_PODS = ("sts:AssumeRole", "sts:TagSession")
+
+def disk_key_arn(plan: PlatformPlan) -> str | None:
+    """The ARN; None: the account's default key, which everyone who may start instances can use."""
+    cluster = cluster_spec(plan.spec)
+    return None if cluster.existing else cluster.key
+
+
+def disk_key_parts(plan: PlatformPlan, place: AwsLocation) -> list[CloudResource]:
+    """A grant for the role that starts the instances of groups; the key policy is unchanged."""
+    key = disk_key_arn(plan)
+    if key is None:
+        return []
+    values = {"partition": place.partition, "role": AUTO_SCALING_ROLE}
+    operations = list(DISK_OPERATIONS)
+    return [aws_resource(plan, "disk-key-grant", key=key, operations=operations, **values)]
+
+
+def disk_key_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
+    """The account: its number is part of the ARN of Auto Scaling's role."""
+    return (ACCOUNT,) if disk_key_arn(plan) else ()
+
+
+def disk_key_rights(plan: PlatformPlan, place: AwsLocation) -> list[dict[str, Any]]:
+    """What Karpenter's controller may do with the key: only what EC2 does on its behalf."""
+    key = disk_key_arn(plan)
+    if key is None:
+        return []
+    by_ec2 = {"kms:ViaService": Joined("ec2.", place.region, ".amazonaws.com")}
+    grants = {"StringEquals": by_ec2, "Bool": {"kms:GrantIsForAWSResource": "true"}}
+    uses = [f"kms:{each}" for each in DISK_OPERATIONS if each != "CreateGrant"]
+    return [
+        statement(uses, key, Condition={"StringEquals": by_ec2}),
+        statement("kms:CreateGrant", key, Condition=grants),
+    ]
 
 
 def control_plane_role(plan: PlatformPlan, place: AwsLocation) -> list[CloudResource]:
@@ -59,51 +99,20 @@ def addon_role(plan: PlatformPlan, place: AwsLocation, addon: EksAddon) -> list[
     if not addon.service_account:
         return []
     iam_role = role(plan, f"{addon.name}-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
-    own = [_describes_fsx(iam_role)] if addon is FSX_CSI else []
-    return [
-        iam_role,
-        *(policy_attachment(place, iam_role, policy) for policy in addon.policies),
-        *own,
-    ]
+    results = [iam_role, *(policy_attachment(place, iam_role, each) for each in addon.policies)]
+    if addon is FSX_CSI:  # AWS's managed policy for it allows every file system of the account
+        allowed = statement("fsx:DescribeFileSystems", "*")
+        results.append(role_policy(iam_role, f"{iam_role.name}-describes", allowed))
+    return results
 
 
-def autoscaler_role(
-    plan: PlatformPlan, cluster: CloudResource, ready: tuple[str, ...]
-) -> list[CloudResource]:
+def autoscaler_role(plan: PlatformPlan, ready: tuple[str, ...]) -> list[CloudResource]:
     """The permissions of Cluster Autoscaler: read all groups, change those of this cluster."""
     if not installs_autoscaler(plan.spec):
         return []
-    iam_role = role(plan, "autoscaler-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
     owned = {f"aws:ResourceTag/{OWNED_TAG.format(plan.name)}": "owned"}
-    rights = CloudResource(
-        kind="aws:iam/rolePolicy:RolePolicy",
-        name="autoscaler-rights",
-        inputs={
-            "role": iam_role.get("name"),
-            "policy": document(
-                statement(list(LOOKS), "*"),
-                statement(list(CHANGES), "*", Condition={"StringEquals": owned}),
-            ),
-        },
-    )
-    identity = pod_identity_association(
-        plan,
-        "autoscaler-identity",
-        cluster.get("name"),
-        (KUBE_SYSTEM, AUTOSCALER_ACCOUNT),
-        iam_role,
-        (rights.name, *ready),
-    )
-    return [iam_role, rights, identity]
-
-
-def _describes_fsx(iam_role: CloudResource) -> CloudResource:
-    """AWS's managed policy for it allows every file system of the account."""
-    return CloudResource(
-        kind="aws:iam/rolePolicy:RolePolicy",
-        name=f"{iam_role.name}-describes",
-        inputs={
-            "role": iam_role.get("name"),
-            "policy": document(statement("fsx:DescribeFileSystems", "*")),
-        },
-    )
+    rights = [
+        statement(list(LOOKS), "*"),
+        statement(list(CHANGES), "*", Condition={"StringEquals": owned}),
+    ]
+    return pod_role(plan, "autoscaler", (KUBE_SYSTEM, AUTOSCALER_ACCOUNT), rights, ready)

@@ -8,17 +8,17 @@ from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.records.storage import BACKUP_DAYS, KEEP_DAYS
-from gpuyard.render.aws.foundation import StringInput
 from gpuyard.render.aws.place import (
     ACCOUNT,
+    TAKEN_BY_PODS,
     AwsLocation,
-    document,
+    StringInput,
+    aws_resource,
     pod_identity_association,
     role,
+    role_policy,
     statement,
-    tags_of,
 )
-from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.limits import gib
@@ -39,10 +39,8 @@ from gpuyard_core.names import DATA_ACCOUNT, system_namespace
 _NFS = (2049, 2049)
 _LUSTRE = ((988, 988), (1018, 1023))
 """Ports for requests, and for callbacks between servers and clients."""
-_BUCKET = "aws:s3/bucket:Bucket"
 _READ = ["s3:GetObject"]
 _WRITE = [*_READ, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]
-_ABORT_DAYS = 7
 _NAME_LENGTH = 33
 """Length that an account, the longest region and two dashes leave for a bucket's name."""
 _ROLE_LENGTH = 30
@@ -53,7 +51,6 @@ class AwsStoreFoundation:
     """What storage needs of a cluster, new or existing."""
 
     place: AwsLocation
-    cluster: StringInput
     vpc: StringInput
     subnets: Mapping[str, StringInput]
     """Ids of the private subnets, by zone."""
@@ -125,73 +122,30 @@ def _efs(
     plan: PlatformPlan, foundation: AwsStoreFoundation, data: DatasetPlan
 ) -> list[CloudResource]:
     """The file system, a mount target for each zone, an access point whose user owns all files."""
-    name, key = dataset_store_name(data), _key(plan)
-    value = {"provisionedThroughputInMibps": data.throughput} if data.throughput else {}
-    files = CloudResource(
-        kind="aws:efs/fileSystem:FileSystem",
+    name, protect = dataset_store_name(data), plan.storage.protect
+    files = aws_resource(
+        plan,
+        "efs",
         name=name,
-        inputs={
-            "encrypted": True,
-            **({"kmsKeyId": key} if key else {}),
-            "performanceMode": "generalPurpose",
-            "throughputMode": "provisioned" if value else "elastic",
-            **value,
-            "lifecyclePolicies": [
-                {"transitionToIa": "AFTER_30_DAYS"},
-                {"transitionToPrimaryStorageClass": "AFTER_1_ACCESS"},
-            ],
-            "tags": tags_of(plan, Name=f"{plan.name}-{data.name}"),
-        },
-        protect=plan.storage.protect,
+        data=data.name,
+        key=_key(plan),
+        mode="provisioned" if data.throughput else "elastic",
+        throughput=data.throughput or None,
+        protect=protect,
     )
     group = _group(plan, foundation, name, "NFS from nodes only")
-    doors = [
-        CloudResource(
-            kind="aws:efs/mountTarget:MountTarget",
-            name=f"mount-{zone}-{name}",
-            inputs={
-                "fileSystemId": files.get("id"),
-                "subnetId": subnet,
-                "securityGroups": [group.get("id")],
-            },
-            delete_first=True,
-        )
+    own = {"name": name, "files": files.get("id")}
+    mounts = [
+        aws_resource(plan, "efs-mount", zone=zone, subnet=subnet, group=group.get("id"), **own)
         for zone, subnet in _by_zone(foundation)
     ]
-    backups = CloudResource(
-        kind="aws:efs/backupPolicy:BackupPolicy",
-        name=f"backups-{name}",
-        inputs={
-            "fileSystemId": files.get("id"),
-            "backupPolicy": {"status": "ENABLED" if plan.storage.protect else "DISABLED"},
-        },
-    )
-    user_id = 1000
-    root = CloudResource(
-        kind="aws:efs/accessPoint:AccessPoint",
-        name=f"root-{name}",
-        inputs={
-            "fileSystemId": files.get("id"),
-            # The root of the file system belongs to root: pods without root could not write to it.
-            "posixUser": {"uid": user_id, "gid": user_id},
-            "rootDirectory": {
-                "path": "/data",
-                "creationInfo": {
-                    "ownerUid": user_id,
-                    "ownerGid": user_id,
-                    "permissions": "0775",
-                },
-            },
-            "tags": tags_of(plan, Name=f"{plan.name}-{data.name}"),
-        },
-    )
     return [
         files,
         group,
-        _from(group, foundation.node_security_group, "nodes", *_NFS),
-        *doors,
-        backups,
-        root,
+        _from(plan, group, foundation.node_security_group, "nodes", *_NFS),
+        *mounts,
+        aws_resource(plan, "efs-backups", status="ENABLED" if protect else "DISABLED", **own),
+        aws_resource(plan, "efs-root", data=data.name, **own),
     ]
 
 
@@ -210,55 +164,44 @@ def _lustre(
     plan: PlatformPlan, foundation: AwsStoreFoundation, data: DatasetPlan
 ) -> list[CloudResource]:
     """The file system in its zone, the rules between nodes and servers, and its data repository."""
-    name, tier = dataset_store_name(data), str(data.tier)
+    name, nodes = dataset_store_name(data), foundation.node_security_group
     group = _group(plan, foundation, name, "Lustre among its servers and nodes")
-    peers = {"servers": (group, group), "nodes": (group, foundation.node_security_group)}
     rules = [
-        _from(group, peer, f"{who}-{low}", low, high)
-        for who, (_, peer) in peers.items()
+        _from(plan, group, peer, f"{who}-{low}", low, high)
+        for who, peer in (("servers", group), ("nodes", nodes))
         for low, high in _LUSTRE
     ]
+    rules += [_from(plan, nodes, group, f"{low}-{name}", low, high) for low, high in _LUSTRE]
     rules += [
-        _from(foundation.node_security_group, group, f"{low}-{name}", low, high)
-        for low, high in _LUSTRE
+        aws_resource(
+            plan,
+            "lustre-out",
+            way=way,
+            name=name,
+            group=group.get("id"),
+            peer=peer.get("id"),
+            description=description,
+        )
+        for way, peer, description in (
+            ("out", nodes, "Answers to nodes"),
+            ("among", group, "Servers among themselves"),
+        )
     ]
-    out = CloudResource(
-        kind="aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
-        name=f"out-{name}",
-        inputs={
-            "securityGroupId": group.get("id"),
-            "referencedSecurityGroupId": foundation.node_security_group.get("id"),
-            "ipProtocol": "-1",
-            "description": "Answers to nodes",
-        },
-    )
-    itself = CloudResource(
-        kind=out.kind,
-        name=f"among-{name}",
-        inputs={
-            **out.inputs,
-            "referencedSecurityGroupId": group.get("id"),
-            "description": "Servers among themselves",
-        },
-    )
-    files = CloudResource(
-        kind="aws:fsx/lustreFileSystem:LustreFileSystem",
+    persistent = _persistent(plan, data) if data.tier is StoreTier.PERSISTENT else None
+    files = aws_resource(
+        plan,
+        "lustre",
         name=name,
-        inputs={
-            "subnetIds": foundation.subnets[str(data.zone)],
-            "securityGroupIds": [group.get("id")],
-            "deploymentType": FSX_LUSTRE[tier].name,
-            "storageType": "SSD",
-            "storageCapacity": data.size_gib,
-            "dataCompressionType": "LZ4",
-            **(_persistent(plan, data) if data.tier is StoreTier.PERSISTENT else {}),
-            "tags": tags_of(plan, Name=f"{plan.name}-{data.name}"),
-        },
-        outputs=("dnsName", "mountName"),
-        after=(*(each.name for each in rules), out.name, itself.name),
+        data=data.name,
+        subnet=foundation.subnets[str(data.zone)],
+        group=group.get("id"),
+        deployment=FSX_LUSTRE[str(data.tier)].name,
+        size=data.size_gib,
+        persistent=persistent,
+        after=tuple(each.name for each in rules),
         protect=plan.storage.protect,
     )
-    return [group, *rules, out, itself, files, *_filled(plan, data, files)]
+    return [group, *rules, files, *_filled(plan, data, files)]
 
 
 def _persistent(plan: PlatformPlan, data: DatasetPlan) -> dict[str, Any]:
@@ -279,53 +222,24 @@ def _filled(plan: PlatformPlan, data: DatasetPlan, files: CloudResource) -> Iter
     """Imports file names at once and contents when first read; exports files that teams write."""
     if data.bucket is None:
         return
-    back = {"autoExportPolicy": {"events": ["NEW", "CHANGED"]}} if data.writers else {}
-    yield CloudResource(
-        kind="aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
-        name=f"filled-{files.name}",
-        inputs={
-            "fileSystemId": files.get("id"),
-            "fileSystemPath": "/",
-            "dataRepositoryPath": f"s3://{data.bucket}",
-            "batchImportMetaDataOnCreate": True,
-            "s3": {"autoImportPolicy": {"events": ["NEW", "CHANGED", "DELETED"]}, **back},
-            "tags": tags_of(plan),
-        },
-    )
+    export = {"events": ["NEW", "CHANGED"]} if data.writers else None
+    values = {"name": files.name, "files": files.get("id"), "bucket": data.bucket}
+    yield aws_resource(plan, "lustre-filled", export=export, **values)
 
 
 # ── access to a file system ───────────────────────────────────────────────────────────────────────
 def _group(
     plan: PlatformPlan, foundation: AwsStoreFoundation, name: str, description: str
 ) -> CloudResource:
-    return CloudResource(
-        kind="aws:ec2/securityGroup:SecurityGroup",
-        name=f"access-{name}",
-        inputs={
-            "vpcId": foundation.vpc,
-            "description": description,
-            # Its rules, and those of nodes, refer to it: they are deleted first.
-            "revokeRulesOnDelete": True,
-            "tags": tags_of(plan, Name=f"{plan.name}-{name}"),
-        },
-    )
+    return aws_resource(plan, "access", name=name, vpc=foundation.vpc, description=description)
 
 
 def _from(
-    group: CloudResource, peer: CloudResource, name: str, low: int, high: int
+    plan: PlatformPlan, group: CloudResource, peer: CloudResource, who: str, low: int, high: int
 ) -> CloudResource:
-    return CloudResource(
-        kind="aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
-        name=f"from-{name}-{group.name}",
-        inputs={
-            "securityGroupId": group.get("id"),
-            "referencedSecurityGroupId": peer.get("id"),
-            "ipProtocol": "tcp",
-            "fromPort": low,
-            "toPort": high,
-            "description": f"From {peer.name}",
-        },
-    )
+    ids = {"group_id": group.get("id"), "peer_id": peer.get("id")}
+    names = {"who": who, "group": group.name, "peer": peer.name}
+    return aws_resource(plan, "access-from", low=low, high=high, **ids, **names)
 
 
 # ── buckets ───────────────────────────────────────────────────────────────────────────────────────
@@ -333,84 +247,26 @@ def _bucket(
     plan: PlatformPlan, foundation: AwsStoreFoundation, name: str, *, retention_days: int
 ) -> list[CloudResource]:
     """Closed to the public and to requests without TLS; keeps deleted objects for a while."""
-    own = fit_name(f"{plan.name}-{name}", _NAME_LENGTH)
-    bucket = CloudResource(
-        kind=_BUCKET,
-        name=name,
-        inputs={
-            # Bucket names are global: account and region make this one unique.
-            "bucket": Joined(own, "-", ACCOUNT.get("accountId"), "-", foundation.place.region),
-            "forceDestroy": False,
-            "tags": tags_of(plan),
-        },
-        outputs=("arn",),
-        protect=plan.storage.protect,
-        delete_first=True,
-    )
     key = _key(plan)
-    by = {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": key} if key else {"sseAlgorithm": "AES256"}
-    block = _about(
-        bucket,
-        "PublicAccessBlock",
-        blockPublicAcls=True,
-        blockPublicPolicy=True,
-        ignorePublicAcls=True,
-        restrictPublicBuckets=True,
+    bucket = aws_resource(
+        plan,
+        "bucket",
+        name=name,
+        own=fit_name(f"{plan.name}-{name}", _NAME_LENGTH),
+        region=foundation.place.region,
+        protect=plan.storage.protect,
     )
-    versions = _about(bucket, "Versioning", versioningConfiguration={"status": "Enabled"})
-    encryption = _about(
-        bucket,
-        "ServerSideEncryptionConfiguration",
-        rules=[{"applyServerSideEncryptionByDefault": by, "bucketKeyEnabled": bool(key)}],
-    )
-    policy = _about(
-        bucket, "Policy", after=(block.name,), policy=document(_without_tls(bucket.get("arn")))
-    )
-    cycle = _about(
-        bucket,
-        "LifecycleConfiguration",
-        after=(versions.name,),
-        rules=list(_cycle(retention_days)),
-    )
-    return [bucket, block, versions, encryption, policy, cycle]
-
-
-def _about(
-    bucket: CloudResource, part: str, after: tuple[str, ...] = (), **inputs: Any
-) -> CloudResource:
-    return CloudResource(
-        kind=f"aws:s3/bucket{part}:Bucket{part}",
-        name=f"{part.lower()}-{bucket.name}",
-        inputs={"bucket": bucket.get("id"), **inputs},
-        after=after,
-    )
-
-
-def _without_tls(arn: StringInput) -> dict[str, Any]:
-    return {
-        "Effect": "Deny",
-        "Principal": "*",
-        "Action": "s3:*",
-        "Resource": [arn, Joined(arn, "/*")],
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    values = {
+        "name": name,
+        "bucket": bucket.get("id"),
+        "arn": bucket.get("arn"),
+        "algorithm": "aws:kms" if key else "AES256",
+        "key": key,
+        "has_key": bool(key),
+        "days": retention_days,
     }
-
-
-def _cycle(retention_days: int) -> Iterator[dict[str, Any]]:
-    """Current objects never expire: only incomplete uploads and earlier versions do."""
-    yield {
-        "id": "unfinished-uploads",
-        "status": "Enabled",
-        "filter": {"prefix": ""},
-        "abortIncompleteMultipartUpload": {"daysAfterInitiation": _ABORT_DAYS},
-    }
-    yield {
-        "id": "earlier-versions",
-        "status": "Enabled",
-        "filter": {"prefix": ""},
-        "noncurrentVersionExpiration": {"noncurrentDays": retention_days},
-        "expiration": {"expiredObjectDeleteMarker": True},
-    }
+    parts = ("public-access", "versioning", "encryption", "policy", "lifecycle")
+    return [bucket, *(aws_resource(plan, f"bucket-{part}", **values) for part in parts)]
 
 
 # ── permissions of teams ──────────────────────────────────────────────────────────────────────────
@@ -443,18 +299,13 @@ def _role(
     iam_role = role(plan, name, "pods.eks.amazonaws.com", TAKEN_BY_PODS)
     if key := _key(plan):
         allowed.append(statement(["kms:Decrypt", "kms:GenerateDataKey"], key))
-    rights = CloudResource(
-        kind="aws:iam/rolePolicy:RolePolicy",
-        name=f"rights-{iam_role.name}",
-        inputs={"role": iam_role.get("name"), "policy": document(*allowed)},
-    )
+    rights = role_policy(iam_role, f"rights-{iam_role.name}", *allowed)
     yield iam_role
     yield rights
     for space in namespaces:
         yield pod_identity_association(
             plan,
             f"rights-of-{space}",
-            foundation.cluster,
             (space, DATA_ACCOUNT),
             iam_role,
             (rights.name, *foundation.ready),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.aws.foundation import EksNodeInputs
+from gpuyard.render.aws.place import EksNodeInputs
 from gpuyard.render.cloud.graph import Base64, Joined
 from gpuyard.render.text import yaml_text
 from gpuyard.spec.platform import PlatformSpec

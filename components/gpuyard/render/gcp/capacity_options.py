@@ -8,7 +8,7 @@ from typing import Any
 from gpuyard.plan.capacity.capacity_options import gke_machine_count, gke_node_pool_limits
 from gpuyard.plan.records import CapacityOption, PoolPlan
 from gpuyard.render.cloud.spelling import digest, fit_name
-from gpuyard.render.gcp.names import GKE_LENGTH
+from gpuyard.render.gcp.place import GKE_LENGTH
 from gpuyard.render.scaling.priority_expander import option_text
 from gpuyard.spec.pools import Scaling
 from gpuyard_core.catalogue.gke.nodes import POOL_OF_NODE

@@ -15,7 +15,7 @@ from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudResource, Joined
 from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gcp.capacity_options import machines_of
-from gpuyard.render.gcp.place import GcpLocation
+from gpuyard.render.gcp.place import GcpLocation, gcp_resource
 from gpuyard_core.catalogue.fabric import GPUDIRECT
 from gpuyard_core.catalogue.gke.networks import (
     DEVICE_PREFIX,
@@ -138,21 +138,14 @@ def _plain(
     plan: PlatformPlan, place: GcpLocation, part: str, addresses: IPv4Network, mtu: int | None
 ) -> list[CloudResource]:
     """A network with one subnetwork, which allows all traffic inside, and none from outside."""
-    network = _network(plan, part, {"mtu": mtu} if mtu else {})
-    subnetwork = _subnetwork(plan, place, part, part, addresses)
+    network = _network(plan, part, {"mtu": mtu})
+    own, name = fabric_name(plan, f"{part}-inside"), network.get("name")
+    addresses_text = str(addresses)
     return [
         network,
-        subnetwork,
-        CloudResource(
-            kind="gcp:compute/firewall:Firewall",
-            name=f"{part}-inside",
-            inputs={
-                "name": fit_name(f"{plan.name}-{part}-inside"),
-                "network": network.get("name"),
-                "direction": "INGRESS",
-                "sourceRanges": [str(addresses)],
-                "allows": [{"protocol": "all"}],
-            },
+        _subnetwork(plan, place, part, part, addresses),
+        gcp_resource(
+            plan, "fabric-inside", part=part, own=own, network=name, addresses=addresses_text
         ),
     ]
 
@@ -178,26 +171,23 @@ def fabric_name(plan: PlatformPlan, part: str) -> str:
     return fit_name(f"{plan.name}-{part}")
 
 
-def _network(plan: PlatformPlan, part: str, rest: dict[str, Any]) -> CloudResource:
-    return CloudResource(
-        kind="gcp:compute/network:Network",
-        name=part,
-        inputs={"name": fabric_name(plan, part), "autoCreateSubnetworks": False, **rest},
-    )
+def _network(plan: PlatformPlan, part: str, more: dict[str, Any]) -> CloudResource:
+    own = fabric_name(plan, part)
+    more = {key: value for key, value in more.items() if value}
+    return gcp_resource(plan, "fabric-network", part=part, own=own, more=more)
 
 
 def _subnetwork(
     plan: PlatformPlan, place: GcpLocation, network: str, part: str, addresses: IPv4Network
 ) -> CloudResource:
-    return CloudResource(
-        kind="gcp:compute/subnetwork:Subnetwork",
-        name=f"{part}-subnetwork",
-        inputs={
-            "name": fabric_name(plan, part),
-            "network": UnresolvedOutput(f"{network}.name"),
-            "region": place.region,
-            "ipCidrRange": str(addresses),
-        },
+    return gcp_resource(
+        plan,
+        "fabric-subnetwork",
+        part=part,
+        own=fabric_name(plan, part),
+        network=UnresolvedOutput(f"{network}.name"),
+        region=place.region,
+        addresses=str(addresses),
     )
 
 

@@ -10,10 +10,9 @@ from gpuyard.render.cloud.kubeconfig import ClusterAccess, https
 from gpuyard.render.cloud.prerequisites import gcp_prerequisites
 from gpuyard.render.gcp.cluster import cluster, existing_cluster
 from gpuyard.render.gcp.fabric import fabric_networks
-from gpuyard.render.gcp.foundation import GcpNodePoolInputs
 from gpuyard.render.gcp.identity import NodeIdentity, identity, project_member, workload_identity
 from gpuyard.render.gcp.network import cluster_network
-from gpuyard.render.gcp.place import GcpLocation, gcp_location
+from gpuyard.render.gcp.place import GcpLocation, GcpNodePoolInputs, gcp_location, gcp_resource
 from gpuyard.render.gcp.pools import node_pools
 from gpuyard.render.gcp.storage import GcpStoreFoundation, store_parts, store_values
 from gpuyard.render.workloads.scalers import MONITORING, queries_managed_prometheus
@@ -86,6 +85,7 @@ def metric_grants(
         return []
     own = [
         project_member(
+            plan,
             place,
             f"{account}-{_short(role)}",
             role,
@@ -96,7 +96,7 @@ def metric_grants(
     ]
     if cluster_spec(plan.spec).roles.nodes is not None:
         return own  # you grant the permissions of an existing account
-    return [project_member(place, f"nodes-{_short(_VIEWER)}", _VIEWER, who.member), *own]
+    return [project_member(plan, place, f"nodes-{_short(_VIEWER)}", _VIEWER, who.member), *own]
 
 
 def _short(role: str) -> str:
@@ -143,14 +143,9 @@ def scaler_grants(
     if queries_managed_prometheus(plan):
         projects["keda-viewer"] = place.project
     member = workload_identity(place, KEDA_NAMESPACE, KEDA_ACCOUNT)
+    values = {"role": _VIEWER, "member": member, "after": ready}
     return [
-        CloudResource(
-            kind="gcp:projects/iAMMember:IAMMember",
-            name=name,
-            inputs={"project": project, "role": _VIEWER, "member": member},
-            after=ready,
-            delete_first=True,
-        )
+        gcp_resource(plan, "member", name=name, project=project, **values)
         for name, project in projects.items()
     ]
 

@@ -8,13 +8,10 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudResource, Joined
 from gpuyard.render.cloud.spelling import digest, fit_name
-from gpuyard.render.gcp.names import ACCOUNT_LENGTH, resource_labels
-from gpuyard.render.gcp.place import GcpLocation
+from gpuyard.render.gcp.place import ACCOUNT_LENGTH, GcpLocation, gcp_resource, resource_labels
 from gpuyard_core.catalogue.gke.nodes import KEY_ROLE, KEY_USERS, NODE_ROLES
 
 ADMIN_ROLE = "roles/container.admin"
-ROTATION = "7776000s"
-"""The key is rotated every ninety days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +36,7 @@ def identity(plan: PlatformPlan, place: GcpLocation) -> NodeIdentity:
     """The nodes' account with its roles, admins, and a new key; existing ones stay as they are."""
     cluster = cluster_spec(plan.spec)
     admins = [
-        project_member(place, f"admin-{digest(member)}", ADMIN_ROLE, member)
+        project_member(plan, place, f"admin-{digest(member)}", ADMIN_ROLE, member)
         for member in cluster.admins
     ]
     key, key_parts = _key(plan, place)
@@ -50,18 +47,11 @@ def identity(plan: PlatformPlan, place: GcpLocation) -> NodeIdentity:
             key=key,
             resources=(*admins, *key_parts),
         )
-    account = CloudResource(
-        kind="gcp:serviceaccount/account:Account",
-        name="nodes",
-        inputs={
-            "accountId": fit_name(f"{plan.name}-nodes", ACCOUNT_LENGTH),
-            "displayName": f"Nodes of {plan.name}",
-        },
-        outputs=("email", "member"),
-    )
+    own = fit_name(f"{plan.name}-nodes", ACCOUNT_LENGTH)
+    account = gcp_resource(plan, "nodes", id=own)
     roles = [
         project_member(
-            place, f"nodes-{role.rpartition('.')[2].lower()}", role, account.get("member")
+            plan, place, f"nodes-{role.rpartition('.')[2].lower()}", role, account.get("member")
         )
         for role in NODE_ROLES
     ]
@@ -85,16 +75,16 @@ def workload_identity(place: GcpLocation, namespace: str, account: str) -> Joine
 
 
 def project_member(
-    place: GcpLocation, name: str, role: str, member: Any, after: tuple[str, ...] = ()
+    plan: PlatformPlan,
+    place: GcpLocation,
+    name: str,
+    role: str,
+    member: Any,
+    after: tuple[str, ...] = (),
 ) -> CloudResource:
     """A role of the project, granted to one member."""
-    return CloudResource(
-        kind="gcp:projects/iAMMember:IAMMember",
-        name=name,
-        inputs={"project": place.project, "role": role, "member": member},
-        after=after,
-        delete_first=True,
-    )
+    values = {"name": name, "role": role, "member": member, "after": after}
+    return gcp_resource(plan, "member", project=place.project, **values)
 
 
 def _key(plan: PlatformPlan, place: GcpLocation) -> tuple[Any, list[CloudResource]]:
@@ -106,28 +96,8 @@ def _key(plan: PlatformPlan, place: GcpLocation) -> tuple[Any, list[CloudResourc
     cluster = cluster_spec(plan.spec)
     if cluster.key is not None:
         return cluster.key, []
-    ring = CloudResource(
-        kind="gcp:kms/keyRing:KeyRing", name="keys", inputs={"location": place.region}
-    )
-    key = CloudResource(
-        kind="gcp:kms/cryptoKey:CryptoKey",
-        name="key",
-        inputs={
-            "name": "cluster",
-            "keyRing": ring.get("id"),
-            "purpose": "ENCRYPT_DECRYPT",
-            "rotationPeriod": ROTATION,
-            "labels": resource_labels(plan),
-        },
-        protect=cluster.protect,
-    )
-    return key.get("id"), [ring, key, *(_user(place, key.get("id"), a) for a in KEY_USERS)]
-
-
-def _user(place: GcpLocation, key: Any, agent: str) -> CloudResource:
-    member = Joined("serviceAccount:service-", place.number, f"@{agent}.iam.gserviceaccount.com")
-    return CloudResource(
-        kind="gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
-        name=f"key-{agent}",
-        inputs={"cryptoKeyId": key, "role": KEY_ROLE, "member": member},
-    )
+    ring = gcp_resource(plan, "keys", region=place.region)
+    labels, protect = resource_labels(plan), cluster.protect
+    key = gcp_resource(plan, "key", labels=labels, protect=protect)
+    users = [gcp_resource(plan, "key-user", agent=agent, role=KEY_ROLE) for agent in KEY_USERS]
+    return key.get("id"), [ring, key, *users]

@@ -7,8 +7,7 @@ from gpuyard.plan.sharing.gke_sharing import partition_of, strategy_of
 from gpuyard.render.cloud.spelling import EFFECTS
 from gpuyard.render.gcp.capacity_options import OptionPool
 from gpuyard.render.gcp.fabric import claims_cards
-from gpuyard.render.gcp.foundation import GcpNodePoolInputs
-from gpuyard.render.gcp.names import resource_labels
+from gpuyard.render.gcp.place import GcpNodePoolInputs, resource_labels
 from gpuyard.spec.sections import Numa
 from gpuyard_core.catalogue.gke.nodes import (
     DRANET_LABELS,

@@ -15,8 +15,8 @@ from gpuyard.render.gcp.capacity_options import (
     size,
 )
 from gpuyard.render.gcp.fabric import links, makes_own_networks
-from gpuyard.render.gcp.foundation import GcpNodePoolInputs
 from gpuyard.render.gcp.node import gpu_node, system_node
+from gpuyard.render.gcp.place import GcpNodePoolInputs, gcp_resource
 from gpuyard_core.catalogue.gke.maintenance import DRAIN_MINUTES
 from gpuyard_core.names import SYSTEM_POOL
 
@@ -49,17 +49,9 @@ def _rack_policy(
 ) -> CloudResource:
     """Keeps all nodes of a pool in one NVLink domain."""
     kind, _, topology = policy.partition(" ")
-    return CloudResource(
-        kind="gcp:compute/resourcePolicy:ResourcePolicy",
-        name=_policy_name(pool),
-        part=pool.stable_name,
-        inputs={
-            "name": fit_name(f"{plan.name}-{pool.stable_name}"),
-            "region": foundation.place.region,
-            "workloadPolicy": {"type": kind, "acceleratorTopology": topology},
-        },
-        delete_first=True,
-    )
+    own, region = fit_name(f"{plan.name}-{pool.stable_name}"), foundation.place.region
+    values = {"own": own, "region": region, "type": kind, "topology": topology}
+    return gcp_resource(plan, "rack-policy", pool=pool.stable_name, **values)
 
 
 def _policy_name(pool: PoolPlan) -> str:

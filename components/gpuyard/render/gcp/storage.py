@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.plan.cluster.ranges import cluster_spec
-from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.records.storage import KEEP_DAYS
 from gpuyard.render.cloud.graph import CloudResource, Joined, TextBefore
 from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gcp.identity import workload_identity
-from gpuyard.render.gcp.names import resource_labels
-from gpuyard.render.gcp.place import GcpLocation
+from gpuyard.render.gcp.place import GcpLocation, gcp_resource, resource_labels
 from gpuyard.render.storage import (
     ANY_MODE,
     CHECKPOINTS_STORE,
@@ -27,16 +26,9 @@ from gpuyard.spec.sections import DatasetKind, StoreTier
 from gpuyard_core.catalogue.cluster.stores import FILESTORE
 from gpuyard_core.names import DATA_ACCOUNT, system_namespace
 
-_BUCKET = "gcp:storage/bucket:Bucket"
-_MEMBER = "gcp:storage/bucketIAMMember:BucketIAMMember"
 _READER, _USER = "roles/storage.objectViewer", "roles/storage.objectUser"
 _NAME_LENGTH = 32
 """Length that a project id, with up to 30 characters, and a dash leave for a bucket's name."""
-_ABORT_DAYS = 7
-_PEERING_BITS = 20
-"""Of the range for services: each Lustre file system uses a /23 of it."""
-_PORTS = ["988", "6988"]
-"""Ports of Lustre, and of Lustre on nodes older than GKE 1.33.2."""
 _BASIC = (StoreTier.BASIC_HDD, StoreTier.BASIC_SSD)
 
 
@@ -110,85 +102,49 @@ def _filestore(
     plan: PlatformPlan, foundation: GcpStoreFoundation, data: DatasetPlan
 ) -> CloudResource:
     """Reached only from the cluster's network."""
-    key = _key(plan) if data.tier not in _BASIC else None
-    return CloudResource(
-        kind="gcp:filestore/instance:Instance",
-        name=dataset_store_name(data),
-        inputs={
-            "name": fit_name(f"{plan.name}-{data.name}"),
-            "location": data.zone or foundation.place.region,
-            "tier": FILESTORE[str(data.tier)].name,
-            "fileShares": {"name": SHARE, "capacityGb": data.size_gib},
-            "networks": [{"network": foundation.network, "modes": ["MODE_IPV4"]}],
-            "deletionProtectionEnabled": plan.storage.protect,
-            "labels": resource_labels(plan),
-            **({"kmsKeyName": key} if key else {}),
-        },
+    return gcp_resource(
+        plan,
+        "filestore",
+        store=dataset_store_name(data),
+        own=fit_name(f"{plan.name}-{data.name}"),
+        location=data.zone or foundation.place.region,
+        tier=FILESTORE[str(data.tier)].name,
+        share=SHARE,
+        size=data.size_gib,
+        network=foundation.network,
         protect=plan.storage.protect,
-        delete_first=True,
+        labels=resource_labels(plan),
+        key=_key(plan) if data.tier not in _BASIC else None,
     )
 
 
 def _lustre(
     plan: PlatformPlan, foundation: GcpStoreFoundation, data: DatasetPlan, after: tuple[str, ...]
 ) -> CloudResource:
-    key = _key(plan)
-    return CloudResource(
-        kind="gcp:lustre/instance:Instance",
-        name=dataset_store_name(data),
-        inputs={
-            "instanceId": fit_name(f"{plan.name}-{data.name}"),
-            "location": data.zone,
-            "filesystem": lustre_filesystem_name(data),
-            "capacityGib": str(data.size_gib),
-            "perUnitStorageThroughput": str(data.throughput),
-            "network": foundation.network,
-            "labels": resource_labels(plan),
-            **({"kmsKey": key} if key else {}),
-        },
-        outputs=("mountPoint",),
+    return gcp_resource(
+        plan,
+        "lustre",
+        store=dataset_store_name(data),
+        own=fit_name(f"{plan.name}-{data.name}"),
+        location=data.zone,
+        filesystem=lustre_filesystem_name(data),
+        size=str(data.size_gib),
+        throughput=str(data.throughput),
+        network=foundation.network,
+        labels=resource_labels(plan),
+        key=_key(plan),
         after=after,
         protect=plan.storage.protect,
-        delete_first=True,
     )
 
 
 def _peering(plan: PlatformPlan, foundation: GcpStoreFoundation) -> Iterator[CloudResource]:
     """Managed Lustre is in a peered Google network; its servers open connections to nodes."""
-    address_range = CloudResource(
-        kind="gcp:compute/globalAddress:GlobalAddress",
-        name="services-range",
-        inputs={
-            "name": fit_name(f"{plan.name}-services"),
-            "purpose": "VPC_PEERING",
-            "addressType": "INTERNAL",
-            "prefixLength": _PEERING_BITS,
-            "network": foundation.network,
-        },
-        outputs=("address",),
-    )
-    joined = CloudResource(
-        kind="gcp:servicenetworking/connection:Connection",
-        name="services",
-        inputs={
-            "network": foundation.network,
-            "service": "servicenetworking.googleapis.com",
-            "reservedPeeringRanges": [address_range.get("name")],
-        },
-    )
-    yield address_range
-    yield joined
-    yield CloudResource(
-        kind="gcp:compute/firewall:Firewall",
-        name="from-lustre",
-        inputs={
-            "name": fit_name(f"{plan.name}-from-lustre"),
-            "network": foundation.network,
-            "direction": "INGRESS",
-            "sourceRanges": [Joined(address_range.get("address"), f"/{_PEERING_BITS}")],
-            "allows": [{"protocol": "tcp", "ports": _PORTS}],
-        },
-    )
+    network, name = foundation.network, fit_name(f"{plan.name}-services")
+    yield gcp_resource(plan, "services-range", own=name, network=network)
+    yield gcp_resource(plan, "services", network=network)
+    name = fit_name(f"{plan.name}-from-lustre")
+    yield gcp_resource(plan, "from-lustre", own=name, network=network)
 
 
 # ── buckets ───────────────────────────────────────────────────────────────────────────────────────
@@ -197,36 +153,16 @@ def _bucket(
 ) -> CloudResource:
     """Closed to the public; current objects never expire, deleted ones are kept for a while."""
     key = _key(plan)
-    return CloudResource(
-        kind=_BUCKET,
-        name=name,
-        inputs={
-            "name": Joined(
-                foundation.place.project, "-", fit_name(f"{plan.name}-{name}", _NAME_LENGTH)
-            ),
-            "location": foundation.place.region,
-            "uniformBucketLevelAccess": True,
-            "publicAccessPrevention": "enforced",
-            "versioning": {"enabled": True},
-            "forceDestroy": False,
-            "lifecycleRules": [
-                {
-                    "action": {"type": "AbortIncompleteMultipartUpload"},
-                    "condition": {"age": _ABORT_DAYS},
-                },
-                {
-                    "action": {"type": "Delete"},
-                    "condition": {
-                        "daysSinceNoncurrentTime": retention_days,
-                        "withState": "ARCHIVED",
-                    },
-                },
-            ],
-            "labels": resource_labels(plan),
-            **({"encryption": {"defaultKmsKeyName": key}} if key else {}),
-        },
+    return gcp_resource(
+        plan,
+        "bucket",
+        store=name,
+        own=fit_name(f"{plan.name}-{name}", _NAME_LENGTH),
+        location=foundation.place.region,
+        days=retention_days,
+        labels=resource_labels(plan),
+        encryption={"defaultKmsKeyName": key} if key else None,
         protect=plan.storage.protect,
-        delete_first=True,
     )
 
 
@@ -235,72 +171,59 @@ def _team(
     plan: PlatformPlan, foundation: GcpStoreFoundation, team: TeamPlan
 ) -> Iterator[CloudResource]:
     """Access for the pods of one service account in its namespaces, without a Google account."""
-    name = team.stable_name
+    name, checkpoints = team.stable_name, plan.storage.checkpoints
     for space in team.namespaces:
         for data in plan.storage.buckets(name):
-            yield _bucket_iam_member(
-                foundation, space.name, data, _USER if name in data.writers else _READER
-            )
-        checkpoints = plan.storage.checkpoints
+            role = _USER if name in data.writers else _READER
+            yield _bucket_iam_member(plan, foundation, space.name, data, role)
         if checkpoints and plan.storage.keeps_checkpoints(name):
-            yield _place(foundation, checkpoints, name, space.name, _member(foundation, space.name))
+            bucket = checkpoints.bucket or UnresolvedOutput(f"{CHECKPOINTS_STORE}.name")
+            yield gcp_resource(
+                plan,
+                "bucket-member",
+                space=space.name,
+                store=CHECKPOINTS_STORE,
+                bucket=bucket,
+                role=_USER,
+                member=workload_identity(foundation.place, space.name, DATA_ACCOUNT),
+                condition=_prefix_condition(bucket, name),
+                after=foundation.ready,
+            )
 
 
 def _check(plan: PlatformPlan, foundation: GcpStoreFoundation) -> Iterator[CloudResource]:
     """The pods of the check that read buckets."""
     for data in plan.datasets_read_by_validation:
         if data.kind is DatasetKind.BUCKET:
-            yield _bucket_iam_member(foundation, system_namespace(plan.name), data, _READER)
-
-
-def _member(foundation: GcpStoreFoundation, space: str) -> Joined:
-    return workload_identity(foundation.place, space, DATA_ACCOUNT)
+            space = system_namespace(plan.name)
+            yield _bucket_iam_member(plan, foundation, space, data, _READER)
 
 
 def _bucket_iam_member(
-    foundation: GcpStoreFoundation, space: str, data: DatasetPlan, role: str
+    plan: PlatformPlan, foundation: GcpStoreFoundation, space: str, data: DatasetPlan, role: str
 ) -> CloudResource:
-    return CloudResource(
-        kind=_MEMBER,
-        name=f"{space}_{dataset_store_name(data)}",
-        inputs={
-            "bucket": data.bucket or UnresolvedOutput(f"{dataset_store_name(data)}.name"),
-            "role": role,
-            "member": _member(foundation, space),
-        },
+    name = dataset_store_name(data)
+    return gcp_resource(
+        plan,
+        "bucket-member",
+        space=space,
+        store=name,
+        bucket=data.bucket or UnresolvedOutput(f"{name}.name"),
+        role=role,
+        member=workload_identity(foundation.place, space, DATA_ACCOUNT),
+        condition=None,
         after=foundation.ready,
-        delete_first=True,
     )
 
 
-def _place(
-    foundation: GcpStoreFoundation,
-    checkpoints: CheckpointsPlan,
-    team: str,
-    space: str,
-    member: Joined,
-) -> CloudResource:
+def _prefix_condition(bucket: Any, team: str) -> dict[str, Any]:
     """Access to objects with the team's prefix, and permission to list them."""
-    bucket = checkpoints.bucket or UnresolvedOutput(f"{CHECKPOINTS_STORE}.name")
     named = Joined('resource.name.startsWith("projects/_/buckets/', bucket, f'/objects/{team}/")')
     listed = (
         f'api.getAttribute("storage.googleapis.com/objectListPrefix", "").startsWith("{team}/")'
     )
-    return CloudResource(
-        kind=_MEMBER,
-        name=f"{space}_{CHECKPOINTS_STORE}",
-        inputs={
-            "bucket": bucket,
-            "role": _USER,
-            "member": member,
-            "condition": {
-                "title": f"checkpoints of {team}",
-                "expression": Joined(named, f" || {listed}"),
-            },
-        },
-        after=foundation.ready,
-        delete_first=True,
-    )
+    expression = Joined(named, f" || {listed}")
+    return {"title": f"checkpoints of {team}", "expression": expression}
 
 
 def volume_source(

@@ -5,8 +5,6 @@ Sources: `karpenter.odcr`.
 
 from collections.abc import Mapping
 
-from gpuyard_core.catalogue.lists import find_list
-
 EVENTS: Mapping[str, tuple[str, str]] = {
     "health": ("aws.health", "AWS Health Event"),
     "spot": ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
@@ -17,14 +15,6 @@ EVENTS: Mapping[str, tuple[str, str]] = {
 """Events in the interruption queue: source and type, by gpuyard's name (karpenter.template)."""
 QUEUE_SECONDS = 300
 """How long an event is kept; a two-minute notice is useless after that."""
-SENDERS = ("events.amazonaws.com", "sqs.amazonaws.com")
-TAKES = find_list("karpenter-queue")
-LOOKS = find_list("karpenter-reads")
-"""EC2 read actions of the controller, which support no resource-level permissions."""
-STARTS_FROM = find_list("karpenter-uses")
-"""Existing resources that a new instance uses without changing them."""
-MADE = find_list("karpenter-creates")
-"""Resources that the controller creates, each with the cluster's tags from the start."""
 
 NODE_CLASS_GROUP, POOL_GROUP = "karpenter.k8s.aws", "karpenter.sh"
 POOL_OF_NODE = f"{POOL_GROUP}/nodepool"

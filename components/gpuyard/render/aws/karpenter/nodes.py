@@ -12,14 +12,17 @@ from gpuyard.plan.capacity.scaling import installs_karpenter
 from gpuyard.plan.cluster.ranges import without_local_zones
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.aws.disk_key import disk_key_arn
-from gpuyard.render.aws.launch import disk_needs, fabric_interfaces
-from gpuyard.render.aws.network import network_of
-from gpuyard.render.aws.place import aws_location
-from gpuyard.render.aws.placement import ec2_purchase, placement_name, uses_placement_group
+from gpuyard.render.aws.launch import (
+    disk_needs,
+    ec2_purchase,
+    fabric_interfaces,
+    placement_name,
+    uses_placement_group,
+)
+from gpuyard.render.aws.network import added_groups, network_of
+from gpuyard.render.aws.place import aws_location, aws_tags
 from gpuyard.render.aws.pools import GroupSize, disk_gib, group_name, group_sizes
-from gpuyard.render.aws.security import added_groups
-from gpuyard.render.aws.tags import aws_tags
+from gpuyard.render.aws.roles import disk_key_arn
 from gpuyard.render.aws.user_data import kubelet_of, node_config
 from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.objects import Object, managed_object, taint_object
