@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpuyard.spec.late_inputs import LATE_INPUTS
+from gpuyard.spec.late_inputs import late_inputs
 from gpuyard.spec.schema import stack_schema
 
 LIBRARY = Path(__file__).resolve().parent.parent / "components" / "gpuyard"
@@ -64,7 +64,7 @@ class Typed:
     def __init__(self) -> None:
         self._all: dict[str, Any] = stack_schema()["$defs"]
         self._written: dict[str, str] = {}
-        self._late = dict(map(self._late_type, LATE_INPUTS))
+        self._late = dict(map(self._late_type, late_inputs()))
 
     def text(self) -> str:
         """The whole module."""
@@ -82,7 +82,7 @@ class Typed:
             owner = inner.partition("#/$defs/")[2].partition('"')[0]
         is_list = field.endswith(".*")
         late = (
-            ("LateList" if field.removesuffix(".*") in LATE_INPUTS else "LateTexts")
+            ("LateList" if field.removesuffix(".*") in late_inputs() else "LateTexts")
             if is_list
             else "LateText"
         )

@@ -16,13 +16,11 @@ SECONDS = 45.0
 """Time limit of a query; includes authentication, and allows for a busy server or machine."""
 
 
-def run_kubectl_get(config: str | None, context: str | None, *what: str) -> str | None:
-    """Run `kubectl get` with the text of a kubeconfig, its path, or for None the default one."""
-    return run_kubectl(config, context, "get", *what)
-
-
 def run_kubectl(config: str | None, context: str | None, *what: str) -> str | None:
-    """The output of a read-only command; None if it fails."""
+    """The output of a read-only command; None if it fails.
+
+    `config` is the text of a kubeconfig, its path, or None for the default one.
+    """
     code, text = _ran(config, context, what)
     return text if code == 0 else None
 

@@ -452,7 +452,7 @@ def test_the_cluster_of_an_object_is_that_of_its_provider(monkeypatch: pytest.Mo
         asked.append(what)
         return json.dumps(OURS)
 
-    monkeypatch.setattr(creations, "run_kubectl_get", look)
+    monkeypatch.setattr(creations, "run_kubectl", look)
     secret = {"4dabf18193072939515e22adb298388d": "1b47", "plaintext": '"apiVersion: v1\\n"'}
     resources = [
         state_of(CLUSTER, inputs={"kubeconfig": secret, "context": "blue"}),
@@ -464,11 +464,11 @@ def test_the_cluster_of_an_object_is_that_of_its_provider(monkeypatch: pytest.Mo
     assert creations.kubectl_of({"resources": resources})(one) == OURS
     where = ("localqueue.kueue.x-k8s.io", "default", "-n", "team")
     form = ("-o", "json", "--show-managed-fields")
-    secret_way, probe = ("apiVersion: v1\n", "blue"), ("namespaces", "-o", "name")
-    assert asked == [(*secret_way, *probe), (*secret_way, *where, *form)]
+    secret_way, probe = ("apiVersion: v1\n", "blue"), ("get", "namespaces", "-o", "name")
+    assert asked == [(*secret_way, *probe), (*secret_way, "get", *where, *form)]
     asked.clear()
     creations.kubectl_of({})(creations.preview_creations(Fake([namespace()]))[0])  # type: ignore[arg-type]
-    assert asked == [(None, None, *probe), (None, None, "namespace", "team", *form)]
+    assert asked == [(None, None, *probe), (None, None, "get", "namespace", "team", *form)]
 
 
 def test_a_namespace_that_is_being_deleted_loses_the_workloads_that_keep_it():
@@ -519,7 +519,7 @@ def test_fields_in_a_namespace_of_somebody_else_are_not_taken_over():
 
 
 def test_what_cannot_be_seen_is_not_what_is_not_there(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(creations, "run_kubectl_get", lambda *_: None)
+    monkeypatch.setattr(creations, "run_kubectl", lambda *_: None)
     live = creations.kubectl_of({"resources": KNOWN})
     with pytest.raises(EnvironmentMissing, match="kubectl cannot query the cluster of cluster, so"):
         live(creations.preview_creations(Fake([namespace()]))[0])  # type: ignore[arg-type]

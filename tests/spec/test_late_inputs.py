@@ -5,13 +5,13 @@ import pytest
 from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.cloud.graph import Joined, PathInProject, late_value_names, resolve_values
 from gpuyard.spec.late_inputs import (
-    LATE_INPUTS,
     fill_markers,
     first_of,
     input_marker,
     is_late_input,
     is_late_list,
     late_input_field,
+    late_inputs,
     marker_findings,
 )
 
@@ -41,7 +41,7 @@ def test_the_field_of_an_item_has_no_index():
 
 
 def test_a_list_is_a_field_and_so_are_its_items():
-    lists = {field for field in LATE_INPUTS if f"{field}.*" in LATE_INPUTS}
+    lists = {field for field in late_inputs() if f"{field}.*" in late_inputs()}
     assert lists == {
         "cluster.network.subnets.private",
         "cluster.network.subnets.public",

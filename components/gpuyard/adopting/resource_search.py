@@ -68,10 +68,6 @@ class Match:
     id: str = ""
     why: str = ""
 
-    def at(self, path: str) -> Any:
-        """The value at a path of the item."""
-        return value_at(self.item, path)
-
 
 def value_at(value: Any, path: str) -> Any:
     """The value at a path of field names and indices; None if absent."""
@@ -121,11 +117,10 @@ def last_part(identity: str) -> str:
 
 
 def _fits(look: LookupCommand, item: Any, inputs: Mapping[str, Any]) -> bool:
-    has_outputs = all(value_at(item, path) == value for path, value in look.required_values.items())
     pairs = ((value_at(inputs, name), value_at(item, at)) for name, at in look.matches.items())
-    return has_outputs and all(
-        expected is None or str(expected) == str(actual) for expected, actual in pairs
-    )
+    return all(
+        value_at(item, path) == value for path, value in look.required_values.items()
+    ) and all(expected is None or str(expected) == str(actual) for expected, actual in pairs)
 
 
 NarrowingFilter = tuple[Callable[[Any], bool], bool]
@@ -147,25 +142,17 @@ def _narrowing(
         one = re.compile(rf"{re.escape(called)}(-[0-9a-f]{{7}})?")
         yield lambda item: one.fullmatch(last_part(id_of(look, item))) is not None, True
     if name := value_at(inputs, "tags.Name"):
-        yield lambda item: name in _tags_name(item), False
-
-
-def _tags_name(item: Any) -> list[Any]:
-    tags = value_at(item, "Tags")
-    return [each.get("Value") for each in tags or () if each.get("Key") == "Name"]
+        tag = ("Name", name)
+        yield (
+            lambda item: any(
+                (each.get("Key"), each.get("Value")) == tag for each in value_at(item, "Tags") or ()
+            ),
+            False,
+        )
 
 
 _ASKED = IdForm()
 """For kinds whose id the cloud generates and import accepts unchanged."""
-
-
-class _Lacking(Exception):
-    """A field is not known yet."""
-
-
-class _Words(dict[str, Any]):
-    def __missing__(self, key: str) -> str:
-        raise _Lacking(key)
 
 
 def identity_format(kind: str) -> IdForm:
@@ -177,8 +164,8 @@ def resolve_identity(template: str, inputs: Mapping[str, Any]) -> str | None:
     """Fill a template with fields; None if a field is unknown or the template is empty."""
     known = {key: value for key, value in inputs.items() if value is not None}
     try:
-        return template.format_map(_Words(known)) or None
-    except (_Lacking, KeyError):
+        return template.format_map(known) or None
+    except KeyError:
         return None
 
 
@@ -187,7 +174,7 @@ def import_id(kind: str, identity: str, inputs: Mapping[str, Any]) -> str | None
     form = identity_format(kind)
     if not form.imported:
         return identity or None
-    return resolve_identity(form.imported, {**inputs, **({"id": identity} if identity else {})})
+    return resolve_identity(form.imported, {**inputs, "id": identity or inputs.get("id")})
 
 
 _ACCOUNT = "gcp:serviceaccount/account:Account"
@@ -312,8 +299,7 @@ class _Search:
         return results
 
     def _queries(self) -> Iterator[tuple[CloudResource | CloudCall, LookupCommand]]:
-        holders: tuple[CloudResource | CloudCall, ...]
-        holders = (*self.graph.calls, *self.graph.resources)
+        holders: list[CloudResource | CloudCall] = [*self.graph.calls, *self.graph.resources]
         for each in holders:
             for look in LOOKS.get(each.kind, ()):
                 # a known id needs no search by name
@@ -350,29 +336,20 @@ class _Search:
         result = match_resource(look, answer, inputs, called, self.ids.get(each.name, ""))
         if result.item is None:
             self.gone[each.name] = result.why
-        else:
-            self._take(each, look, result, inputs)
-
-    def _take(
-        self,
-        each: CloudResource | CloudCall,
-        look: LookupCommand,
-        result: Match,
-        inputs: Mapping[str, Any],
-    ) -> None:
+            return
         self.gone.pop(each.name, None)
         if result.id and (
             identity := resolve_identity(look.id_template, {**inputs, "item": result.id})
         ):
             self.ids.setdefault(each.name, identity)
         for path, at in look.outputs.items():
-            value = result.at(at)
+            value = value_at(result.item, at)
             if value is not None:
                 self.known.setdefault(f"{each.name}.{path}", value)
         for path, at in look.reference_fields.items():
-            self._rests(value_at(search_inputs(each), path), result.at(at))
+            self._rests(value_at(search_inputs(each), path), value_at(result.item, at))
         for name, at in look.compared_fields.items():
-            actual, expected = result.at(at), value_at(inputs, name)
+            actual, expected = value_at(result.item, at), value_at(inputs, name)
             if None not in (actual, expected) and not _same(actual, expected):
                 self.differs.append(FieldDifference(each.name, name, actual, expected))
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,6 @@ _CHECK = re.compile(r"[a-z_]+\.[a-z_]+")
 PASSED, CANNOT_RUN, _WRONG_USAGE = 0, 3, 2
 
 
-@dataclass(frozen=True, slots=True)
-class ValidatorResult:
-    """Exit code and output of a run."""
-
-    code: int
-    out: str
-    err: str
-
-
 def explain_check(check: str) -> str:
     """Describe one check.
 
@@ -35,10 +25,10 @@ def explain_check(check: str) -> str:
         UsageError: no check has this name.
     """
     ended = _run("--explain", check)
-    if ended.code == _WRONG_USAGE:
-        _, _, choices = ended.err.partition("choose from")
+    if ended.returncode == _WRONG_USAGE:
+        _, _, choices = ended.stderr.partition("choose from")
         raise UsageError(_unknown(check, [*_CHECK.findall(choices), *KNOWN_ISSUES]))
-    return ended.out
+    return ended.stdout
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
@@ -65,8 +55,8 @@ def record_machine() -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "machine.json")
         ended = _run("--record", str(file))
-        if ended.code != PASSED:
-            raise _no_gpu(ended.err.strip().removeprefix("cannot run: "))
+        if ended.returncode != PASSED:
+            raise _no_gpu(ended.stderr.strip().removeprefix("cannot run: "))
         return file.read_text(encoding="utf-8")
 
 
@@ -84,8 +74,8 @@ def dump_inventory(machine: str, nodes: str | None) -> str:
             like.write_text(nodes, encoding="utf-8")
             words += ["--nodes", str(like)]
         ended = _run(*words)
-        if ended.code != PASSED:
-            raise UsageError(ended.err.strip().removeprefix("cannot run: "))
+        if ended.returncode != PASSED:
+            raise UsageError(ended.stderr.strip().removeprefix("cannot run: "))
         return out.read_text(encoding="utf-8")
 
 
@@ -108,7 +98,9 @@ def installed_gpus(machine: str) -> list[dict[str, Any]]:
     return gpus
 
 
-def validate_machine(machine: str, expectations: str, left_out: Iterable[str]) -> ValidatorResult:
+def validate_machine(
+    machine: str, expectations: str, left_out: Iterable[str]
+) -> subprocess.CompletedProcess[str]:
     """Validate the machine against the expected values."""
     with tempfile.TemporaryDirectory() as folder:
         files = {
@@ -121,15 +113,14 @@ def validate_machine(machine: str, expectations: str, left_out: Iterable[str]) -
         return _run(*words, *(word for name in left_out for word in ("--leave-out", name)))
 
 
-def _run(*words: str) -> ValidatorResult:
-    ended = subprocess.run(  # noqa: S603  our own program, no shell
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603  our own program, no shell
         [sys.executable, "-m", PACKAGE, *words],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
-    return ValidatorResult(ended.returncode, ended.stdout, ended.stderr)
 
 
 def _no_gpu(why: str) -> EnvironmentMissing:

@@ -36,15 +36,12 @@ class LookupResult:
 
 def look_up_pending(state: State, ask: RunLookup) -> dict[str, LookupResult]:
     """Look up all pending creations in clouds, by URN."""
-    under_way = [one for one in state.get("pending_operations") or [] if _is_ours(one)]
     known = {each["urn"]: each for each in state.get("resources") or []}
-    return {one["resource"]["urn"]: _sought(one["resource"], known, ask) for one in under_way}
-
-
-def _is_ours(operation: State) -> bool:
-    return bool(
-        operation["type"] == "creating" and operation["resource"]["type"].startswith(CLOUDS)
-    )
+    return {
+        one["resource"]["urn"]: _sought(one["resource"], known, ask)
+        for one in state.get("pending_operations") or []
+        if one["type"] == "creating" and one["resource"]["type"].startswith(CLOUDS)
+    }
 
 
 def _sought(resource: State, known: Mapping[str, State], ask: RunLookup) -> LookupResult:
@@ -71,14 +68,8 @@ def _sought(resource: State, known: Mapping[str, State], ask: RunLookup) -> Look
 def resource_fields(inputs: State, settings: State) -> dict[str, Any]:
     """Fields of which ids are composed."""
     tags = inputs.get("tags") or {}
-    result = {
-        **{
-            name: plaintext_value(settings.get(name))
-            for name in ("project", "region")
-            if settings.get(name)
-        },
-        **inputs,
-    }
+    names = [name for name in ("project", "region") if settings.get(name)]
+    result = {name: plaintext_value(settings[name]) for name in names} | dict(inputs)
     for name, tag in (("named", "Name"), ("platform", PLATFORM_LABEL)):
         if tag in tags:
             result[name] = tags[tag]
@@ -106,17 +97,18 @@ def _looked_for(
     words = ["aws", *(word.format_map(fields) for word in look.words), *flags, "--output", "json"]
     answer = ask([Probe(urn, f"whether {urn} exists", tuple(words))])[urn]
     if answer.failure_reason or answer.error:
-        return LookupResult(
-            urn,
-            reason=f"`{' '.join(words)}` failed: {answer.failure_reason or answer.error}",
-        )
+        why = answer.failure_reason or answer.error
+        return LookupResult(urn, reason=f"`{' '.join(words)}` failed: {why}")
+    items = [answer.value]
+    for name in look.items:  # some services omit empty lists
+        items = [item for each in items for item in each.get(name, ())]
     match = {
         name: expected.format_map(fields) if isinstance(expected, str) else expected
         for name, expected in look.match.items()
     }
     ids = [
-        _last(item[look.identity]) if look.identity else str(item)
-        for item in _items(answer.value, look.items)
+        str(item[look.identity]).rpartition("/")[2] if look.identity else str(item)
+        for item in items
         if not match or match.items() <= item.items()
     ]
     results = [each for each in ids if each not in known_ids]
@@ -125,37 +117,19 @@ def _looked_for(
     return LookupResult(urn, *results)
 
 
-def _last(identity: Any) -> str:
-    return str(identity).rpartition("/")[2]
-
-
-def _items(value: Any, lists: Sequence[str]) -> list[Any]:
-    """The items of a list or of nested lists; some services omit empty lists."""
-    results = [value]
-    for name in lists:
-        results = [item for each in results for item in each.get(name, ())]
-    return results
-
-
 def with_adopted_resources(deployment: State, sought: Iterable[LookupResult]) -> dict[str, Any]:
     """The exported deployment with the found resources as if their creation had finished."""
     results = {each.urn: each.identity for each in sought if each.identity}
     under_way = deployment.get("pending_operations") or []
-    adopted = [
-        _adopted_resource(one["resource"], results)
-        for one in under_way
-        if one["resource"]["urn"] in results
-    ]
+    adopted = []
+    for one in under_way:
+        if identity := results.get(one["resource"]["urn"]):
+            # Without outputs a provider treats the refresh as an import, and loses which names it chose.
+            outputs = {**_without_defaults(one["resource"].get("inputs") or {}), "id": identity}
+            adopted.append({**one["resource"], "id": identity, "outputs": outputs})
     rest = [one for one in under_way if one["resource"]["urn"] not in results]
     resources = [*(deployment.get("resources") or []), *adopted]
     return {**deployment, "resources": resources, "pending_operations": rest}
-
-
-def _adopted_resource(resource: State, results: Mapping[str, str]) -> dict[str, Any]:
-    identity = results[resource["urn"]]
-    # Without outputs a provider treats the refresh as an import, and loses which names it chose.
-    outputs = {**_without_defaults(resource.get("inputs") or {}), "id": identity}
-    return {**resource, "id": identity, "outputs": outputs}
 
 
 def _without_defaults(value: Any) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from gpuyard.kubectl import parse_json_object, run_kubectl_get, run_mutating_kubectl
+from gpuyard.kubectl import parse_json_object, run_kubectl, run_mutating_kubectl
 from gpuyard.recovery.stack import PulumiStack, plaintext_value
 from gpuyard_core.errors import EnvironmentMissing
 from gpuyard_core.names import KUEUE_API
@@ -87,17 +87,20 @@ def preview_creations(stack: PulumiStack) -> list[Creation]:
         raise EnvironmentMissing(
             f"pulumi preview --json returned no preview ({problem})"
         ) from problem
-    return [_creation(step) for step in steps if step["op"] == "create"]
+    return [
+        creation_of({**step["newState"], "urn": step["urn"]})
+        for step in steps
+        if step["op"] == "create"
+    ]
 
 
-def _creation(step: Mapping[str, Any]) -> Creation:
-    state = step["newState"]
-    provider = str(state.get("provider") or "").rpartition("::")[0]
+def creation_of(resource: Mapping[str, Any]) -> Creation:
+    """A resource of a state."""
     return Creation(
-        urn=step["urn"],
-        parent=state.get("parent", ""),
-        provider=provider,
-        inputs=state.get("inputs") or {},
+        urn=resource["urn"],
+        parent=resource.get("parent", ""),
+        provider=str(resource.get("provider") or "").rpartition("::")[0],
+        inputs=resource.get("inputs") or {},
     )
 
 
@@ -108,7 +111,7 @@ def kubectl_of(state: Mapping[str, Any]) -> GetLiveObject:
     def way_in(provider: str) -> tuple[str | None, str | None]:
         result = _access(state, provider)
         # an inaccessible object may exist
-        if run_kubectl_get(*result, "namespaces", "-o", "name") is None:
+        if run_kubectl(*result, "get", "namespaces", "-o", "name") is None:
             raise EnvironmentMissing(
                 f"kubectl cannot query the cluster of {provider.rpartition('::')[2]}, so gpuyard "
                 "cannot tell which objects exist. Put kubectl on PATH, with the same cluster "
@@ -121,7 +124,7 @@ def kubectl_of(state: Mapping[str, Any]) -> GetLiveObject:
         namespace, name = one.place
         where = [one.kind, name, *(["-n", namespace] if namespace else [])]
         return parse_json_object(
-            run_kubectl_get(config, context, *where, "-o", "json", "--show-managed-fields")
+            run_kubectl(config, context, "get", *where, "-o", "json", "--show-managed-fields")
         )
 
     return live
@@ -146,7 +149,5 @@ def _access(state: Mapping[str, Any], provider: str) -> tuple[str | None, str | 
         for each in state.get("resources") or []
         if each["urn"] == provider and each["type"] == "pulumi:providers:kubernetes"
     )
-    provider_inputs = next(results, {})
-    return plaintext_value(provider_inputs.get("kubeconfig")), plaintext_value(
-        provider_inputs.get("context")
-    )
+    inputs = next(results, {})
+    return plaintext_value(inputs.get("kubeconfig")), plaintext_value(inputs.get("context"))

@@ -44,7 +44,7 @@ def release_lock(stack: PulumiStack) -> list[str]:
     Raises:
         EnvironmentMissing: the lock is in use, or its owner cannot be checked from this host.
     """
-    holders = _in_files(stack.files, stack) if stack.files else _owners_by_refresh(stack)
+    holders = list(_in_files(stack.files, stack)) if stack.files else _owners_by_refresh(stack)
     if running := [holder for holder in holders if not holder.is_terminated]:
         raise EnvironmentMissing(
             f"stack {stack.name} is locked by {'; '.join(map(str, running))}. Wait for it to end; "
@@ -56,16 +56,10 @@ def release_lock(stack: PulumiStack) -> list[str]:
     return [*did, *(f"{holder}, no longer runs: gpuyard removed its lock" for holder in holders)]
 
 
-def _in_files(backend: Path, stack: PulumiStack) -> list[LockOwner]:
+def _in_files(backend: Path, stack: PulumiStack) -> Iterator[LockOwner]:
     """Read lock files directly; an incomplete lock has no owner, and Pulumi handles it."""
-    results = sorted(
-        (backend / ".pulumi" / "locks").glob(f"**/{stack.project}/{stack.name}/*.json")
-    )
-    return list(_read(results))
-
-
-def _read(files: list[Path]) -> Iterator[LockOwner]:
-    for file in files:
+    locks = (backend / ".pulumi" / "locks").glob(f"**/{stack.project}/{stack.name}/*.json")
+    for file in sorted(locks):
         try:
             lock = json.loads(file.read_text(encoding="utf-8"))
             yield LockOwner(lock["username"], lock["hostname"], int(lock["pid"]), lock["timestamp"])

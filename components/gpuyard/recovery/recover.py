@@ -17,6 +17,7 @@ from gpuyard.recovery.creations import (
     Creation,
     GetLiveObject,
     ReleaseQuota,
+    creation_of,
     kubectl_of,
     preview_creations,
     quota_releaser,
@@ -105,13 +106,15 @@ def _freed(state: Mapping[str, Any], look: GetLiveObject, free: ReleaseQuota) ->
     group's workload only after all pods of the namespace.
     """
     namespaces = (
-        _creation(each) for each in state.get("resources") or [] if each["type"] == _NAMESPACE
+        creation_of(each) for each in state.get("resources") or [] if each["type"] == _NAMESPACE
     )
     spaces = [one for one in namespaces if one.is_object]
     try:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             seen = zip(spaces, pool.map(look, spaces), strict=True)
-            going = [one for one, live in seen if live and _is_terminating(live)]
+            going = [
+                one for one, live in seen if live and live["metadata"].get("deletionTimestamp")
+            ]
     except EnvironmentMissing:
         return []  # the cluster does not exist or is not accessible
     return [
@@ -119,10 +122,6 @@ def _freed(state: Mapping[str, Any], look: GetLiveObject, free: ReleaseQuota) ->
         + (f"could not be deleted: {why}" if why else "are deleted, with their pods")
         for one, why in ((one, free(one)) for one in going)
     ]
-
-
-def _is_terminating(live: Mapping[str, Any]) -> bool:
-    return bool(live["metadata"].get("deletionTimestamp"))
 
 
 def _is_ours(one: Creation, live: Mapping[str, Any]) -> bool:
@@ -135,13 +134,12 @@ def _operation_outcome(
     operation: Mapping[str, Any], results: Mapping[str, LookupResult], state: Mapping[str, Any]
 ) -> str:
     """The outcome of a pending operation."""
-    urn, operation_type = operation["resource"]["urn"], f"it was {operation['type']}"
+    urn = operation["resource"]["urn"]
     identity = results[urn].identity if urn in results else ""
-    exists = any(each["urn"] == urn for each in state.get("resources") or [])
-    became = (
-        (f"it exists as {identity}, and gpuyard adopted it") if identity and exists else "forgotten"
-    )
-    return f"{operation_type} {_named(operation['resource'])}: {became}"
+    became = "forgotten"
+    if identity and any(each["urn"] == urn for each in state.get("resources") or []):
+        became = f"it exists as {identity}, and gpuyard adopted it"
+    return f"it was {operation['type']} {_named(operation['resource'])}: {became}"
 
 
 def _unresolved_operations(
@@ -149,27 +147,15 @@ def _unresolved_operations(
 ) -> list[str]:
     """Pending creations outside clusters that could not be found."""
     return [
-        f"{_named(each)} was being created; {_reason(results.get(each['urn']))}if it exists: "
-        f"{import_command(stack, _creation(each))}"
+        f"{_named(each)} was being created; "
+        + (f"{results[each['urn']].reason}; " if each["urn"] in results else "")
+        + f"if it exists: {import_command(stack, creation_of(each))}"
         for each in (one["resource"] for one in pending if one["type"] == "creating")
-        if not (_creation(each).is_object or _creation(each).is_patch)
+        if not (creation_of(each).is_object or creation_of(each).is_patch)
         and (each["urn"] not in results or results[each["urn"]].reason)
     ]
 
 
-def _reason(sought: LookupResult | None) -> str:
-    return f"{sought.reason}; " if sought else ""
-
-
-def _creation(resource: Mapping[str, Any]) -> Creation:
-    return Creation(
-        urn=resource["urn"],
-        parent=resource.get("parent", ""),
-        provider=str(resource.get("provider") or "").rpartition("::")[0],
-        inputs=resource.get("inputs") or {},
-    )
-
-
 def _named(resource: Mapping[str, Any]) -> str:
-    creation = _creation(resource)
+    creation = creation_of(resource)
     return str(creation) if creation.is_object else f"{creation.token} {creation.name}"

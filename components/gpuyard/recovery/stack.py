@@ -30,12 +30,15 @@ class PulumiStack:
 
     def run(self, *arguments: str) -> tuple[int, str]:
         """Run a command: exit code and output."""
-        program = self._program()
         where = ("--config-file", str(self.config_file)) if self.config_file else ()
         told = where if arguments[0] in _CONFIGURED else ()
         always = ("--stack", self.name, "--non-interactive", "--color", "never")
-        done = subprocess.run(  # noqa: S603  no shell; names of stacks and objects
-            [program, *arguments, *told, *always],
+        done = self._call(*arguments, *told, *always)
+        return done.returncode, done.stdout if done.returncode == 0 else done.stdout + done.stderr
+
+    def _call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603  no shell; names of stacks and objects
+            [self._program(), *arguments],
             cwd=self.folder,
             env=dict(self.env),
             stdin=subprocess.DEVNULL,
@@ -43,7 +46,6 @@ class PulumiStack:
             check=False,
             text=True,
         )
-        return done.returncode, done.stdout if done.returncode == 0 else done.stdout + done.stderr
 
     def _program(self) -> str:
         program = shutil.which("pulumi", path=self.env.get("PATH"))
@@ -91,23 +93,13 @@ class PulumiStack:
     @property
     def files(self) -> Path | None:
         """The folder of a local file backend; else None."""
-        url = self.env.get("PULUMI_BACKEND_URL") or self._where()
+        url = self.env.get("PULUMI_BACKEND_URL")
+        if not url:
+            done = self._call("whoami", "--verbose", "--json")
+            url = str(json.loads(done.stdout).get("url", "")) if done.returncode == 0 else ""
         if not url.startswith("file://"):
             return None
         return Path(url.removeprefix("file://").partition("?")[0]).expanduser()
-
-    def _where(self) -> str:
-        program = self._program()
-        done = subprocess.run(  # noqa: S603  no shell, nothing given
-            [program, "whoami", "--verbose", "--json"],
-            cwd=self.folder,
-            env=dict(self.env),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            text=True,
-        )
-        return str(json.loads(done.stdout).get("url", "")) if done.returncode == 0 else ""
 
 
 def plaintext_value(value: Any) -> str | None:

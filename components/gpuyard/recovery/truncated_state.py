@@ -7,7 +7,6 @@ command can then read it. The previous copies are next to it, and may be truncat
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,8 @@ def leftover_state(text: str) -> StateFile | None:
     at = begun.end()
     while True:
         try:
-            result, at = decoder.raw_decode(text, _after(text, at))
+            between = _BETWEEN.match(text, at)
+            result, at = decoder.raw_decode(text, between.end() if between else at)
         except ValueError:
             break
         resources.append(result)
@@ -82,11 +82,6 @@ def _key(resource: dict[str, Any]) -> tuple[str, bool]:
     return resource["urn"], bool(resource.get("delete"))
 
 
-def _after(text: str, at: int) -> int:
-    match = _BETWEEN.match(text, at)
-    return match.end() if match else at
-
-
 def repair_state(stack: PulumiStack) -> list[str]:
     """Replace a truncated state; returns what was done.
 
@@ -101,9 +96,17 @@ def repair_state(stack: PulumiStack) -> list[str]:
     state_file = folder / "stacks" / stack.project / f"{stack.name}.json"
     if not state_file.is_file() or _read_complete(state_file) is not None:
         return []
-    copies = list(_copies(state_file, folder / "backups" / stack.project / stack.name))
+    # the copy before the last step, then those of complete runs, newest first
+    backups = sorted((folder / "backups" / stack.project / stack.name).glob("*.json"), reverse=True)
+    copies = [state_file.with_name(f"{state_file.name}.bak"), *backups]
     wholes = ((each, result) for each in copies if (result := _read_complete(each)) is not None)
-    known, origin = _known(next(wholes, None), _longest_fragment([state_file, *copies]))
+    fragments = [
+        remaining
+        for each in (state_file, *copies)
+        if _read_complete(each) is None and (remaining := leftover_state(_text(each)))
+    ]
+    longest = max(fragments, key=lambda state: len(resources_of(state)), default=None)
+    known, origin = _known(next(wholes, None), longest)
     if known is None:
         raise EnvironmentMissing(
             f"the state {state_file} is truncated, as by a full disk, and no complete copy is "
@@ -114,10 +117,7 @@ def repair_state(stack: PulumiStack) -> list[str]:
     shutil.copyfile(state_file, backup)
     state_file.write_text(json.dumps(known), encoding="utf-8")
     return [
-        (
-            f"the state was truncated, as by a full disk: {origin}; the truncated file is kept as "
-            f"{backup.name}"
-        )
+        f"the state was truncated, as by a full disk: {origin}; the truncated file is kept as {backup.name}"
     ]
 
 
@@ -126,40 +126,16 @@ def _known(
 ) -> tuple[dict[str, Any] | None, str]:
     """The restored state, and a description of its origin."""
     if newest is None:
-        return (
-            remaining,
-            f"{len(resources_of(remaining or {}))} of its resources were recovered",
-        )
+        count = len(resources_of(remaining or {}))
+        return remaining, f"{count} of its resources were recovered"
     copy, copied_state = newest
-    origin = f"{copy.name} of {_written(copy)} replaces it"
+    written = datetime.fromtimestamp(copy.stat().st_mtime, UTC)
+    origin = f"{copy.name} of {written:%Y-%m-%dT%H:%M:%SZ} replaces it"
     if remaining is None:
         return copied_state, origin
     both = join_states(remaining, copied_state)
     more = len(resources_of(both)) - len(resources_of(copied_state))
-    return (
-        both,
-        f"{origin}, and {more} more of its resources were recovered" if more else origin,
-    )
-
-
-def _longest_fragment(files: list[Path]) -> dict[str, Any] | None:
-    """The truncated file with the most resources."""
-    results = [
-        remaining
-        for each in files
-        if _read_complete(each) is None and (remaining := leftover_state(_text(each)))
-    ]
-    return max(results, key=lambda state: len(resources_of(state)), default=None)
-
-
-def _copies(state_file: Path, backups: Path) -> Iterator[Path]:
-    """The copy before the last step, then those of complete runs, newest first."""
-    yield state_file.with_name(f"{state_file.name}.bak")
-    yield from sorted(backups.glob("*.json"), reverse=True)
-
-
-def _written(file: Path) -> str:
-    return f"{datetime.fromtimestamp(file.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return both, f"{origin}, and {more} more of its resources were recovered" if more else origin
 
 
 def _read_complete(file: Path) -> dict[str, Any] | None:

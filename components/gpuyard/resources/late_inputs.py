@@ -18,11 +18,11 @@ from gpuyard.render.cloud.graph import late_value_names
 from gpuyard.resources.clouds import late_input
 from gpuyard.sdk_classes import sdk_version
 from gpuyard.spec.late_inputs import (
-    LATE_INPUTS,
     input_marker,
     is_input_name,
     late_input_field,
     late_input_names,
+    late_inputs,
     marker_findings,
 )
 from gpuyard.spec.platform import PlatformSpec
@@ -121,7 +121,7 @@ class LateInputs:
         if field is None:
             self.refused.append(_late(type(value).__name__, path))
             return None
-        is_list = f"{field}.*" in LATE_INPUTS
+        is_list = f"{field}.*" in late_inputs()
         marker = input_marker(path, is_list=is_list)
         (name,) = late_input_names(marker)
         self.outputs[name] = pulumi.Output.from_input(value)
@@ -132,7 +132,7 @@ class LateInputs:
         if path == ("cluster", "network"):
             return self.take(_network(resource), path)
         kind = resource.pulumi_resource_type
-        known = LATE_INPUTS.get(late_input_field(path) or "", {})
+        known = late_inputs().get(late_input_field(path) or "", {})
         output = getattr(resource, known[kind], None) if kind in known else None
         if output is None:
             self.refused.append(_late(kind, path))
@@ -165,7 +165,7 @@ def _provider_in(opts: pulumi.ResourceOptions | None, cloud: str) -> pulumi.Prov
 
 
 def _late(given: str, path: Path) -> Diagnostic:
-    kinds = LATE_INPUTS.get(late_input_field(path) or "")
+    kinds = late_inputs().get(late_input_field(path) or "")
     if kinds:
         return error(
             "args.late",
@@ -181,7 +181,7 @@ def _late(given: str, path: Path) -> Diagnostic:
         "the value is an output, known only after a deployment, or a secret",
         given=given,
         allowed="a plain value: gpuyard validates pools, quotas and cost before the deployment; "
-        f"outputs are allowed in {', '.join(name for name in LATE_INPUTS if name + '.*' not in LATE_INPUTS)}",
+        f"outputs are allowed in {', '.join(name for name in late_inputs() if name + '.*' not in late_inputs())}",
         fix=Fix(message="set the value itself, or read it from the stack's configuration"),
     )
 

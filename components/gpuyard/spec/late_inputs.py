@@ -6,69 +6,33 @@ values. The resources layer replaces each marker by the output that it stands fo
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path as FilePath
 from typing import Any
 
+from gpuyard_core.catalogue.tables import read_yaml
 from gpuyard_core.findings import Diagnostic, Fix, Path, error
 
-LATE_INPUTS: Mapping[str, Mapping[str, str]] = {
-    "cluster.existing": {
-        "aws:eks/cluster:Cluster": "name",
-        "gcp:container/cluster:Cluster": "name",
-    },
-    "cluster.network.id": {
-        "aws:ec2/vpc:Vpc": "id",
-        "aws:ec2/defaultVpc:DefaultVpc": "id",
-        "gcp:compute/network:Network": "name",
-    },
-    "cluster.network.subnets.private": {},
-    "cluster.network.subnets.private.*": {
-        "aws:ec2/subnet:Subnet": "id",
-        "aws:ec2/defaultSubnet:DefaultSubnet": "id",
-        "gcp:compute/subnetwork:Subnetwork": "name",
-    },
-    "cluster.network.subnets.public": {},
-    "cluster.network.subnets.public.*": {
-        "aws:ec2/subnet:Subnet": "id",
-        "aws:ec2/defaultSubnet:DefaultSubnet": "id",
-    },
-    "cluster.network.security_groups": {},
-    "cluster.network.security_groups.*": {"aws:ec2/securityGroup:SecurityGroup": "id"},
-    "cluster.key": {"aws:kms/key:Key": "arn", "gcp:kms/cryptoKey:CryptoKey": "id"},
-    "cluster.admins.*": {
-        "aws:iam/role:Role": "arn",
-        "aws:iam/user:User": "arn",
-        "gcp:serviceaccount/account:Account": "member",
-    },
-    "cluster.roles.cluster": {"aws:iam/role:Role": "arn"},
-    "cluster.roles.nodes": {
-        "aws:iam/role:Role": "arn",
-        "gcp:serviceaccount/account:Account": "email",
-    },
-    "storage.datasets.*.bucket": {
-        "aws:s3/bucket:Bucket": "id",
-        "aws:s3/bucketV2:BucketV2": "id",
-        "gcp:storage/bucket:Bucket": "name",
-    },
-    "storage.datasets.*.file_system": {"aws:efs/fileSystem:FileSystem": "id"},
-    "storage.checkpoints.bucket": {
-        "aws:s3/bucket:Bucket": "id",
-        "aws:s3/bucketV2:BucketV2": "id",
-        "gcp:storage/bucket:Bucket": "name",
-    },
-}
-"""Fields that a program may set to an output or a resource: the output of each resource that is used.
-
-`*` is an index. A field with `.*` is a list: outputs are its items, or one output is the whole list.
-"""
 _MARKER = re.compile(r"\$\{(inputs?):([^{}]+)\}")
 INPUT = "input"
 """First step of the name of the late value that a marker stands for: `input.cluster.key`."""
 
 
+@cache
+def late_inputs() -> Mapping[str, Mapping[str, str]]:
+    """Fields that a program may set to an output or a resource: the output of each resource that is used.
+
+    `*` is an index. A field with `.*` is a list: outputs are its items, or one output is the whole list.
+    """
+    table = str(FilePath(__file__).with_suffix(""))
+    result: Mapping[str, Mapping[str, str]] = read_yaml(table, Mapping[str, Mapping[str, str]])
+    return result
+
+
 def late_input_field(path: Path) -> str | None:
-    """The field of LATE_INPUTS at a path."""
+    """The field of `late_inputs` at a path."""
     word = ".".join("*" if isinstance(step, int) else step for step in path)
-    return word if word in LATE_INPUTS else None
+    return word if word in late_inputs() else None
 
 
 def input_marker(path: Path, *, is_list: bool = False) -> str:

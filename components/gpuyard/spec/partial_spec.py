@@ -7,11 +7,13 @@ to it stay valid; what was dropped from it is recorded.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import ValidationError
 
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard_core.catalogue.tables import read_yaml
 from gpuyard_core.findings import Diagnostic, Path
 from gpuyard_core.models.problems import validation_findings
 
@@ -25,45 +27,18 @@ _STAND_INS: Mapping[tuple[str, str], object] = {
 """Placeholders for required fields of an item. Findings that depend on them are suppressed."""
 _ENTRIES = frozenset({"guarantee", "borrow", "lend", "labels", "select"})
 """Fields of items of which only the invalid entry is dropped."""
-_QUEUES = (
-    *("borrow.", "clusters.", "cohort.", "idle.", "kueue.", "lend.", "priority.", "provisioning."),
-    *("queue.", "shape.no_quota", "slices.", "start.", "stop.", "team.nothing", "team.priority"),
-    "topology.",
-)
-_CLAIMS = ("cohort.", "lend.", "pool.left_over", "shape.no_quota", "team.nothing")
-_SILENCED: Mapping[str, tuple[str, ...]] = {
-    "admission": ("egress.", "idle.", "team.limits", "team.privileged"),
-    "cluster": ("cluster", "kueue.", "system."),
-    "observability": ("idle.",),
-    "prices": ("budget.", "prices."),
-    "priorities": ("idle.", "priority.", "targets.", "team.priority"),
-    "queueing": _QUEUES,
-    "queueing.engine": (),
-    "queueing.fair_sharing": ("weight.",),
-    "queueing.preemption": ("idle.", "priority.", "queue."),
-    "software": ("software.",),
-    "system": ("budget.", "system."),
-    "shapes": ("fabric.", "numa.", "workloads."),
-    "teams": (*_CLAIMS, "idle.", "pool.owner", "workloads."),
-    "teams.borrow": _CLAIMS,
-    "teams.guarantee": _CLAIMS,
-    "teams.isolation": ("tenancy.",),
-    "teams.lend": _CLAIMS,
-    "teams.name": ("pool.owner", "workloads."),
-}
-"""By the part of a platform that was dropped: id prefixes of findings that depend on it.
-
-For parts of pools the plan determines the dependent findings.
-"""
 
 
 def suppressed_findings(missing: Iterable[Path]) -> tuple[str, ...]:
     """Id prefixes of findings that may be wrong because these parts were dropped."""
+    silenced: Mapping[str, tuple[str, ...]] = read_yaml(
+        str(FilePath(__file__).with_name("suppressed_findings")), Mapping[str, tuple[str, ...]]
+    )
     results: set[str] = set()
     for path in missing:
         words = [step for step in path if isinstance(step, str)]
-        by_field = _SILENCED.get(".".join(words[:2]))
-        results.update(_SILENCED.get(words[0], ()) if by_field is None else by_field)
+        by_field = silenced.get(".".join(words[:2]))
+        results.update(silenced.get(words[0], ()) if by_field is None else by_field)
     return tuple(sorted(results))
 
 

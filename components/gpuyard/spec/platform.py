@@ -99,14 +99,9 @@ class PerPod(SpecModel):
 
     @model_validator(mode="after")
     def _one_way(self) -> "PerPod":
-        ways = [("slice", self.slice is not None), ("shares", self.shares is not None)]
-        named = [name for name, value in ways if value]
-        given_needs = [
-            ("gpu_memory_gib", self.gpu_memory_gib is not None),
-            ("compute_percent", self.compute_percent is not None),
-            ("latency", self.latency is TimeSliceLatency.STRICT),
-        ]
-        needs = [name for name, value in given_needs if value]
+        named = [name for name in ("slice", "shares") if getattr(self, name) is not None]
+        needs = [n for n in ("gpu_memory_gib", "compute_percent") if getattr(self, n) is not None]
+        needs += ["latency"] if self.latency is TimeSliceLatency.STRICT else []
         if named and needs:
             extra = needs
             problem = (

@@ -91,11 +91,8 @@ class CapacityOptionSpec(SpecModel):
             given = value[results[0].value]
             if isinstance(given, int) and not isinstance(given, bool) and "nodes" not in rest:
                 raise _a_count(results[0], rest | {"nodes": given})
-            return {
-                "mode": results[0],
-                **({} if given is True or given is None else {"reservation": given}),
-                **rest,
-            }
+            reservation = {} if given is True or given is None else {"reservation": given}
+            return {"mode": results[0], **reservation, **rest}
         return value
 
     @model_validator(mode="after")
@@ -162,16 +159,12 @@ def _a_count(mode: Capacity, rest: dict[str, Any]) -> PydanticCustomError:
 def _one_way(value: dict[str, Any], results: list[Capacity]) -> tuple[str, ValueChange | None]:
     """The fix: a misspelled mode is corrected, a missing one becomes spot, two need two options."""
     if results:
-        return (
-            f"write {', '.join(mode.value for mode in results[1:])} as a separate capacity option",
-            None,
-        )
+        others = ", ".join(mode.value for mode in results[1:])
+        return f"write {others} as a separate capacity option", None
     for key in value:
         if suggestion := nearest_name(str(key), [mode.value for mode in Capacity]):
-            return f"write {suggestion}", (
-                (),
-                {suggestion if k == key else k: v for k, v in value.items()},
-            )
+            corrected = {suggestion if k == key else k: v for k, v in value.items()}
+            return f"write {suggestion}", ((), corrected)
     nodes = {k: v for k, v in value.items() if k == "nodes"}
     return "write spot: true", ((), {"spot": True, **nodes})
 

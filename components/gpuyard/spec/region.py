@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from gpuyard_core.catalogue.cluster.names import PROJECT
 from gpuyard_core.catalogue.cluster.places import region_names
 from gpuyard_core.catalogue.purchasing import GCE_ZONE, REGIONS, ZONES
-from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.findings import Diagnostic, Fix, error
 from gpuyard_core.suggestions import nearest_name
 
 _KEYS: Mapping[str, tuple[str, ...]] = {"aws": ("aws:region",), "gcp": ("gcp:region", "gcp:zone")}
@@ -15,6 +16,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {"aws": ("aws:region",), "gcp": ("gcp:reg
 _PROJECTS: Mapping[str, str] = {"gcp": "gcp:project"}
 """Config key of the project by cloud, where the account is one."""
 _PROFILE = "aws:profile"
+_refuse = partial(error, "stack.region")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +63,44 @@ def region_of(
     regions: dict[str, str] = {}
     findings: list[Diagnostic] = []
     for key in _KEYS.get(cloud, ()):
-        value = config.get(key)
-        if isinstance(value, str):
-            name = _region(value, key, cloud)
-            if name is None:
-                findings.append(_no_region(value, key, cloud))
-            elif problem := unknown_region(name, cloud):
-                suggestion = nearest_name(name, _regions_of(zones, cloud)) or problem[1]
-                findings.append(_unknown(value, key, problem[0], suggestion))
-            else:
-                regions[key] = name
+        value, path = config.get(key), ("config", key)
+        if not isinstance(value, str):
+            continue
+        is_zone = key.endswith(":zone")
+        what, form = ("zone", GCE_ZONE) if is_zone else ("region", REGIONS[cloud])
+        match = form.pattern.fullmatch(value)
+        name = match["region"] if match and is_zone else value
+        if match is None:
+            refusal = _refuse(
+                path,
+                f"not the name of a {what} on {cloud}",
+                given=value,
+                allowed=f"a {what} such as {form.example}",
+                fix=Fix(message=f"correct the {what}"),
+            )
+            findings.append(refusal)
+        elif problem := unknown_region(name, cloud):
+            suggestion = nearest_name(name, _regions_of(zones, cloud)) or problem[1]
+            refusal = _refuse(
+                path,
+                problem[0],
+                given=value,
+                allowed=f"an existing region{f', such as {suggestion}' if suggestion else ''}",
+                fix=Fix(message="correct the region; for a newer region, upgrade gpuyard"),
+            )
+            findings.append(refusal)
+        else:
+            regions[key] = name
     if len(set(regions.values())) > 1:
-        findings.append(_zone_elsewhere(config, regions))
+        region = regions["gcp:region"]
+        refusal = _refuse(
+            ("config", "gcp:zone"),
+            f"this zone is not in {region}, the value of gcp:region",
+            given=str(config["gcp:zone"]),
+            allowed=f"a zone of {region}",
+            fix=Fix(message="remove gcp:region or gcp:zone"),
+        )
+        findings.append(refusal)
     return next((Region(name, key) for key, name in regions.items()), None), findings
 
 
@@ -80,13 +108,6 @@ def _regions_of(zones: Iterable[str], cloud: str) -> list[str]:
     """The regions of these zones that the catalogue knows."""
     read = (ZONES[cloud].pattern.fullmatch(zone) for zone in zones)
     return [each["region"] for each in read if each and each["region"] in region_names(cloud)]
-
-
-def _region(value: str, key: str, cloud: str) -> str | None:
-    if key.endswith(":zone"):
-        zone = GCE_ZONE.pattern.fullmatch(value)
-        return zone["region"] if zone else None
-    return value if REGIONS[cloud].pattern.fullmatch(value) else None
 
 
 def unknown_region(name: str, cloud: str) -> tuple[str, str] | None:
@@ -97,46 +118,6 @@ def unknown_region(name: str, cloud: str) -> tuple[str, str] | None:
     return f"{name} is not a region of {cloud} that this version of gpuyard knows", nearest_name(
         name, known
     ) or ""
-
-
-def _unknown(value: str, key: str, problem: str, suggestion: str) -> Diagnostic:
-    return error(
-        "stack.region",
-        _path(key),
-        problem,
-        given=value,
-        allowed=f"an existing region{f', such as {suggestion}' if suggestion else ''}",
-        fix=Fix(message="correct the region; for a newer region, upgrade gpuyard"),
-    )
-
-
-def _path(key: str) -> Path:
-    return ("config", key)
-
-
-def _no_region(value: str, key: str, cloud: str) -> Diagnostic:
-    form = GCE_ZONE if key.endswith(":zone") else REGIONS[cloud]
-    what = "zone" if key.endswith(":zone") else "region"
-    return error(
-        "stack.region",
-        _path(key),
-        f"not the name of a {what} on {cloud}",
-        given=value,
-        allowed=f"a {what} such as {form.example}",
-        fix=Fix(message=f"correct the {what}"),
-    )
-
-
-def _zone_elsewhere(config: Mapping[str, object], regions: Mapping[str, str]) -> Diagnostic:
-    region = regions["gcp:region"]
-    return error(
-        "stack.region",
-        _path("gcp:zone"),
-        f"this zone is not in {region}, the value of gcp:region",
-        given=str(config["gcp:zone"]),
-        allowed=f"a zone of {region}",
-        fix=Fix(message="remove gcp:region or gcp:zone"),
-    )
 
 
 # ── the project ──────────────────────────────────────────────────────────────────────────────────────

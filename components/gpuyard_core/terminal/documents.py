@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from enum import Enum
 from fractions import Fraction
 from textwrap import indent
@@ -83,8 +83,3 @@ def json_parts(document: Any, key: str, values: Iterable[Any]) -> Iterator[str]:
         yield f",\n{text}" if number else f"{before}{empty[:-1]}\n{text}"
         before, empty, end = "", "", f"\n{depth}]"
     yield f"{before}{empty[:-1]}{end}{after}"
-
-
-def iso_time(time: float) -> str:
-    """A time in seconds since 1970 as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -45,14 +45,3 @@ def signed_usd(amount: float | None) -> str:
 def pluralize(count: int, one: str, more: str = "") -> str:
     """`1 pool`, `3 pools`."""
     return f"{count:,} {one if count == 1 else more or one + 's'}"
-
-
-_TIME_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
-
-
-def format_seconds(seconds: float) -> str:
-    """A duration in its largest unit: `12 s`, `3.5 min`, `26.1 h`, `4.2 d`."""
-    for size, unit in _TIME_UNITS:
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.1f} {unit}"
-    return f"{seconds:.0f} s"

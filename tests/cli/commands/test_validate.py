@@ -4,11 +4,11 @@ import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 from gpuyard.cli import validator
-from gpuyard.cli.validator import ValidatorResult
 from gpuyard_core.catalogue.known_issues import KNOWN_ISSUES
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.snapshot import snapshot_json
@@ -109,8 +109,8 @@ def test_a_part_of_a_gpu_and_a_stack_that_is_refused_tell_nothing(on, write):
 
 
 def test_without_a_gpu_it_says_so_and_what_to_do(gpuyard, monkeypatch):
-    gone = ValidatorResult(
-        3, "", "cannot run: cannot initialize NVML: NVML Shared Library Not Found\n"
+    gone = CompletedProcess(
+        [], 3, "", "cannot run: cannot initialize NVML: NVML Shared Library Not Found\n"
     )
     monkeypatch.setattr(validator, "_run", lambda *_: gone)
     ended = gpuyard("validate")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuyard_advisor.cli.views.times import format_seconds, progress_bar
 from gpuyard_advisor.replay import NoConvergence
-from gpuyard_core.terminal.console import progress_bar
-from gpuyard_core.terminal.text import format_seconds
 from kit.every import every
 from kit.html_page import Page, check_accessible, check_self_contained
 from kit.stacks import platform, pool, team

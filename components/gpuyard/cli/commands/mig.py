@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuyard.cli.views.findings import document, show_finding
+from gpuyard.cli.views.findings import show_finding, write_document
 from gpuyard.plan.sharing.sharing import format_layout
 from gpuyard_core.catalogue.gpus import MIG_PRODUCTS, find_gpu, gpu_spellings
-from gpuyard_core.catalogue.mig import MigProduct, MigProfile
+from gpuyard_core.catalogue.mig import MigProduct
 from gpuyard_core.catalogue.mig_layouts import (
     MigInstance,
     count_layouts,
@@ -22,8 +22,8 @@ from gpuyard_core.catalogue.mig_layouts import (
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Diagnostic, Fix, error
 from gpuyard_core.suggestions import format_options, suggested_names
-from gpuyard_core.terminal.console import Column, Console, results, table, write
-from gpuyard_core.terminal.documents import as_json, tree
+from gpuyard_core.terminal.console import Column, Console, number_columns, results, table
+from gpuyard_core.terminal.documents import tree
 from gpuyard_core.terminal.exit_codes import FINDINGS, OK
 from gpuyard_core.terminal.findings import finding_document
 from gpuyard_core.terminal.options import Format, FormatOption
@@ -76,17 +76,17 @@ def _profiles(gpu: str, *, media: bool, as_document: bool) -> int:
         return show_gpu_rejection(name, mig_unsupported_finding(name), as_document=as_document)
     shown = [p for p in product.profiles if media or not p.variant]
     if as_document:
-        facts = _facts(product, profiles=[_profile_document(p) for p in shown])
-        write(as_json(document("mig", **facts)))
+        profiles = [tree(p) | {"resource": p.resource} for p in shown]
+        write_document("mig", **_facts(product, profiles=profiles))
         return OK
     console = results()
-    _head(product, console)
+    size = f"{product.slices} compute slices on {product.units} memory units"
+    console.print((product.gpu, "bold"), f"  {size}")
+    _unverified(product, console)
     console.print()
     columns = [
         Column("profile"),
-        Column("compute slices", "right"),
-        Column("memory units", "right"),
-        Column("max count", "right"),
+        *number_columns("compute slices", "memory units", "max count"),
         Column("placements (first unit)", wraps=True),
     ]
     rows = [
@@ -113,19 +113,15 @@ def _evaluate(gpu: str, layout: str, *, as_document: bool) -> int:
     if placement is None:
         return show_gpu_rejection(name, _illegal(product, counts), as_document=as_document)
     if as_document:
-        write(
-            as_json(
-                document(
-                    "mig", **_facts(product, legal=True, layout=counts, placement=tree(placement))
-                )
-            )
-        )
+        facts = _facts(product, legal=True, layout=counts, placement=tree(placement))
+        write_document("mig", **facts)
         return OK
     console = results()
     console.print(("valid", "bold green"), f": {format_layout(counts)} on one {product.gpu}")
     console.print()
     _draw(product, placement, console)
-    used, in_use = sum(s.units for s in placement), _slices(product, placement)
+    size = {p.name: p.slices for p in product.profiles}
+    used, in_use = sum(s.units for s in placement), sum(size[s.profile] for s in placement)
     console.print()
     console.print_wrapped(
         f"{used} of {product.units} memory units and {in_use} of {product.slices} compute slices are used."
@@ -141,13 +137,12 @@ def _count(gpu: str, *, media: bool, as_document: bool) -> int:
         return show_gpu_rejection(name, mig_unsupported_finding(name), as_document=as_document)
     counts = asdict(count_layouts(product, variants=media))
     if as_document:
-        write(as_json(document("mig", **_facts(product, media=media, **counts))))
+        write_document("mig", **_facts(product, media=media, **counts))
         return OK
     console = results()
     rows = [(key, f"{counts[key]:,}", meaning) for key, meaning in _MEANINGS.items()]
-    console.show(
-        table([Column(product.gpu), Column("", "right"), Column("", wraps=True)], rows, indent=0)
-    )
+    columns = [Column(product.gpu), Column("", "right"), Column("", wraps=True)]
+    console.show(table(columns, rows, indent=0))
     return OK
 
 
@@ -182,11 +177,9 @@ def find_product(spelling: str) -> tuple[str, MigProduct | None]:
     gpu = find_gpu(spelling)
     if gpu is not None:
         return gpu.name, gpu.mig
-    product = next(
-        (p for name, p in MIG_PRODUCTS.items() if name.lower() == spelling.lower()), None
-    )
-    if product is not None:
-        return product.gpu, product
+    for name, product in MIG_PRODUCTS.items():
+        if name.lower() == spelling.lower():
+            return product.gpu, product
     known = list(dict.fromkeys([*gpu_spellings(), *MIG_PRODUCTS]))
     meant = suggested_names(spelling, known)
     hint = f" Did you mean {format_options(meant)}?" if meant else ""
@@ -227,9 +220,8 @@ def show_gpu_rejection(
 ) -> int:
     """Show why the GPU or layout is rejected."""
     if as_document:
-        write(
-            as_json(document(command, gpu=name, legal=False, findings=[finding_document(finding)]))
-        )
+        findings = [finding_document(finding)]
+        write_document(command, gpu=name, legal=False, findings=findings)
     else:
         show_finding(finding, results())
     return FINDINGS
@@ -245,26 +237,9 @@ def _facts(product: MigProduct, **more: object) -> dict[str, Any]:
     }
 
 
-def _profile_document(profile: MigProfile) -> dict[str, object]:
-    fields: dict[str, object] = tree(profile)
-    return {**fields, "resource": profile.resource}
-
-
-def _head(product: MigProduct, console: Console) -> None:
-    console.print(
-        (product.gpu, "bold"), f"  {product.slices} compute slices on {product.units} memory units"
-    )
-    _unverified(product, console)
-
-
 def _unverified(product: MigProduct, console: Console) -> None:
     if not product.source.verified:
         console.print_wrapped(f"Not verified on hardware: {product.source.title}.")
-
-
-def _slices(product: MigProduct, placement: tuple[MigInstance, ...]) -> int:
-    size = {p.name: p.slices for p in product.profiles}
-    return sum(size[s.profile] for s in placement)
 
 
 def _draw(product: MigProduct, placement: tuple[MigInstance, ...], console: Console) -> None:
@@ -272,9 +247,8 @@ def _draw(product: MigProduct, placement: tuple[MigInstance, ...], console: Cons
     width = max(len("memory unit"), *(len(s.profile) for s in placement)) + 2
     ruler = "".join(f"{unit:<{_CELL}}" for unit in range(product.units))
     console.print((f"{'memory unit':<{width}}{ruler.rstrip()}", "dim"))
-    full, empty = (
-        ("█", "·") if (sys.stdout.encoding or "").lower().startswith("utf") else ("#", ".")
-    )
+    is_utf = (sys.stdout.encoding or "").lower().startswith("utf")
+    full, empty = "█·" if is_utf else "#."
     for piece in placement:
         cells = [
             (full * (_CELL - 1) if piece.start <= unit < piece.start + piece.units else f"{empty} ")

@@ -13,7 +13,6 @@ from gpuyard.kubectl import (
     context_option,
     parse_json_object,
     run_kubectl,
-    run_kubectl_get,
     run_mutating_kubectl,
 )
 
@@ -65,7 +64,7 @@ class Kubectl:
     async def _query(self, *what: str) -> str | None:
         reached, config = await self._reached()
         return (
-            await asyncio.to_thread(run_kubectl_get, config, self.context, *what)
+            await asyncio.to_thread(run_kubectl, config, self.context, "get", *what)
             if reached
             else None
         )

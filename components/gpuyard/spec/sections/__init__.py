@@ -6,21 +6,14 @@ Most have defaults. `gpuyard check` reports every section that this release does
 from gpuyard.spec.sections.addons import Addon, AddonName, OperatorSpec
 from gpuyard.spec.sections.cluster import (
     Apply,
-    ClusterNetwork,
     ClusterSpec,
-    ClusterSupport,
     Consents,
-    ControlPlane,
-    ControlPlaneLogs,
     Freeze,
     LogKind,
     Maintenance,
     Mirror,
     Nat,
     PrivateEndpoints,
-    ReleaseChannel,
-    Subnets,
-    Weekday,
 )
 from gpuyard.spec.sections.inventory import InventoryNode, MachineInventory, MachineInventoryRef
 from gpuyard.spec.sections.nodes import (
@@ -47,15 +40,12 @@ from gpuyard.spec.sections.observability import (
     Targets,
 )
 from gpuyard.spec.sections.services import (
-    MessageQueue,
-    ModelSource,
-    Prefill,
     ScaleOn,
     ScheduleWindow,
     Service,
     ServiceKind,
 )
-from gpuyard.spec.sections.storage import Checkpoints, Dataset, DatasetKind, Storage, StoreTier
+from gpuyard.spec.sections.storage import Dataset, DatasetKind, Storage, StoreTier
 from gpuyard.spec.sections.workloads import (
     Admission,
     Enforce,
@@ -63,4 +53,4 @@ from gpuyard.spec.sections.workloads import (
     TrainingRuntime,
     Workloads,
 )
-from gpuyard_core.models.values import Level, Policies, RuleException
+from gpuyard_core.models.values import Policies

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from gpuyard.cli.options import JobArgument
 from gpuyard.cli.views.findings import document
 from gpuyard.job_classes.classify import ClassifiedWorkload
 from gpuyard.job_classes.classify import classify as classify_job
@@ -12,6 +11,7 @@ from gpuyard_advisor.cli.job_files import (
     read_documents,
     skipped_objects,
 )
+from gpuyard_advisor.cli.options import JobArgument
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import show_path
 from gpuyard_core.manifests.workloads import read_job

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuyard.cli.options import ContextOption, JobArgument, StackArgument, check_context
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.views.findings import document, reject
 from gpuyard.plan.records import PlatformPlan
@@ -19,6 +19,7 @@ from gpuyard_advisor.cli.job_files import (
     skipped_objects,
 )
 from gpuyard_advisor.cli.live import ClusterListing, query_cluster
+from gpuyard_advisor.cli.options import ContextOption, JobArgument, check_context
 from gpuyard_advisor.explain import Explanation, Verdict
 from gpuyard_advisor.explain import explain as explain_job
 from gpuyard_advisor.explain.answer import team_of

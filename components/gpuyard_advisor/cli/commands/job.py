@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from pydantic_core import PydanticCustomError
 
-from gpuyard.cli.options import JobArgument, StackArgument
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.views.findings import document, reject
 from gpuyard.plan.queueing.volcano import uses_volcano
@@ -21,6 +21,7 @@ from gpuyard_advisor.cli.job_files import (
     read_job_file,
     skipped_objects,
 )
+from gpuyard_advisor.cli.options import JobArgument
 from gpuyard_advisor.explain import Explanation, Verdict
 from gpuyard_advisor.explain import explain as explain_job
 from gpuyard_advisor.explain.controllers import controller_caution

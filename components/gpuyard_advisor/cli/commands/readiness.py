@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpuyard.cli.options import ContextOption, StackArgument, check_context
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard_advisor.cli.options import ContextOption, check_context
 from gpuyard_core.errors import EnvironmentMissing, UsageError
 from gpuyard_core.terminal.console import diagnostics, results, write
 from gpuyard_core.terminal.documents import as_json

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuyard.cli.options import PrometheusOption, StackArgument
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.views.findings import show_rejection
 from gpuyard.stack_validation import plan_rejected_by_budget
+from gpuyard_advisor.cli.options import PrometheusOption
 from gpuyard_core.local_files import write_file
 from gpuyard_core.terminal.console import results, write
 from gpuyard_core.terminal.exit_codes import FINDINGS, OK

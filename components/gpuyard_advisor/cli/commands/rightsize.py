@@ -2,9 +2,10 @@
 
 import time
 
-from gpuyard.cli.options import ExportOption, PrometheusOption, StackArgument, check_source
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.views.findings import document, reject
+from gpuyard_advisor.cli.options import ExportOption, PrometheusOption, check_source
 from gpuyard_core.terminal.console import results, write
 from gpuyard_core.terminal.documents import as_json
 from gpuyard_core.terminal.exit_codes import OK

@@ -6,15 +6,10 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.options import (
-    ExportOption,
-    PrometheusOption,
-    StackArgument,
-    check_source,
-    time_zone,
-)
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard_advisor.cli.options import ExportOption, PrometheusOption, check_source, time_zone
 from gpuyard_core.errors import UsageError
 from gpuyard_core.terminal.console import results, write
 from gpuyard_core.terminal.documents import as_json

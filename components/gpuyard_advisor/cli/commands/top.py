@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuyard.cli.options import PROMETHEUS
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.views.findings import document, reject
 from gpuyard_advisor.cli.commands.report import read_live
+from gpuyard_advisor.cli.options import PROMETHEUS
 from gpuyard_core.errors import EnvironmentMissing
 from gpuyard_core.terminal.console import Console, results, write
 from gpuyard_core.terminal.documents import as_json

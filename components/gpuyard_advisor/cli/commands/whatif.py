@@ -12,11 +12,12 @@ import typer
 from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.views.findings import reject
+from gpuyard_advisor.cli.views.times import progress_bar
 from gpuyard_advisor.traces.records import MAX_JOBS
 from gpuyard_core.errors import UsageError
 from gpuyard_core.local_files import read_regular, shown_path, write_file
 from gpuyard_core.stack_files import complete_stacks
-from gpuyard_core.terminal.console import Console, diagnostics, progress_bar, results, write
+from gpuyard_core.terminal.console import Console, diagnostics, results, write
 from gpuyard_core.terminal.documents import as_json
 from gpuyard_core.terminal.exit_codes import OK, USAGE
 from gpuyard_core.terminal.findings import show_verdict

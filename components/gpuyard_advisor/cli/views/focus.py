@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
+from gpuyard_advisor.cli.views.times import iso_time
 from gpuyard_advisor.usage.hours import HOUR
 from gpuyard_advisor.usage.statement import (
     COMMITMENT,
@@ -21,7 +22,6 @@ from gpuyard_advisor.usage.statement import (
     Charge,
     Statement,
 )
-from gpuyard_core.terminal.documents import iso_time
 
 _DESCRIPTIONS = {
     "used": "GPU-hours that were used",

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from gpuyard_advisor.cli.views.samples import defect_document, defect_text, series_text
+from gpuyard_advisor.cli.views.times import iso_time
 from gpuyard_advisor.usage.fleet import PlatformForecast, PoolForecast
 from gpuyard_advisor.usage.forecast import (
     INTERVAL,
@@ -17,7 +18,6 @@ from gpuyard_advisor.usage.forecast import (
 )
 from gpuyard_advisor.usage.hours import HOUR, HourlyExport
 from gpuyard_core.terminal.console import Console
-from gpuyard_core.terminal.documents import iso_time
 from gpuyard_core.terminal.text import pluralize, usd
 
 _TENTHS = 10

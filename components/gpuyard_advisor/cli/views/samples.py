@@ -3,9 +3,9 @@
 from datetime import datetime, tzinfo
 from typing import Any
 
+from gpuyard_advisor.cli.views.times import iso_time
 from gpuyard_advisor.usage.hours import MEANING, DefectReport
 from gpuyard_advisor.usage.samples import Labels
-from gpuyard_core.terminal.documents import iso_time
 
 
 def defect_text(each: DefectReport, zone: tzinfo) -> str:

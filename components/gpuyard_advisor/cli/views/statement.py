@@ -8,10 +8,10 @@ from gpuyard.cli.views.cost import priced
 from gpuyard.plan.records import PlatformPlan
 from gpuyard_advisor.cli.views.focus import focus_rows
 from gpuyard_advisor.cli.views.samples import defect_document, defect_text, local_time
+from gpuyard_advisor.cli.views.times import iso_time
 from gpuyard_advisor.usage.hours import HOUR
 from gpuyard_advisor.usage.statement import TEAM_PARTS, UNCOVERED, Gap, Statement, TeamUse
 from gpuyard_core.terminal.console import Column, Console, table
-from gpuyard_core.terminal.documents import iso_time
 from gpuyard_core.terminal.text import pluralize
 
 _MAX_NOTES = 20

@@ -109,7 +109,7 @@ def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
     expected, left_out = _of_product(machine) if stack is None else (_of_pool(stack, pool), ())
     busy = _LOAD if in_use else ()
     ended = validate_machine(machine, expected, {*left_out, *busy})
-    return _report(ended.out, ended.err, as_document=format is Format.JSON)
+    return _report(ended.stdout, ended.stderr, as_document=format is Format.JSON)
 
 
 def _known_issue_text(issue: KnownIssue) -> str:

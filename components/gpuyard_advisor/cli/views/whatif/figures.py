@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.stack_validation import ValidatedStack
+from gpuyard_advisor.cli.views.times import format_seconds
 from gpuyard_advisor.replay.accounts import Outcome, PoolOutcome
 from gpuyard_advisor.replay.mapping import NO_GPU, MappedTrace
 from gpuyard_advisor.replay.predicted import PredictedJobs
-from gpuyard_core.terminal.text import format_seconds, signed_usd, usd
+from gpuyard_core.terminal.text import signed_usd, usd
 
 UNKNOWN = "unknown"
 

@@ -14,6 +14,7 @@ from gpuyard_advisor.cli.views.report.html import (
     table,
 )
 from gpuyard_advisor.cli.views.report.page import figure_list, html_page
+from gpuyard_advisor.cli.views.times import format_seconds
 from gpuyard_advisor.cli.views.whatif.figures import FIGURES, ReplayedStack
 from gpuyard_advisor.cli.views.whatif.text import (
     ORDER_HEADS,
@@ -31,7 +32,7 @@ from gpuyard_advisor.cli.views.whatif.text import (
 )
 from gpuyard_advisor.replay.accounts import PoolOutcome, Waits
 from gpuyard_advisor.traces import TraceReading
-from gpuyard_core.terminal.text import format_seconds, pluralize
+from gpuyard_core.terminal.text import pluralize
 
 _WIDTH, _HEIGHT = 420.0, 120.0
 _LEFT, _BOTTOM, _TOP = 44.0, 18.0, 6.0

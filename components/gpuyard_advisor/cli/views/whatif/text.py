@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gpuyard.cli.views.cost import SIMULATED
+from gpuyard_advisor.cli.views.times import format_seconds
 from gpuyard_advisor.cli.views.whatif.figures import FIGURES, ReplayedStack, priority_name
 from gpuyard_advisor.replay.accounts import Outcome, PoolOutcome, Waits
 from gpuyard_advisor.replay.predicted import Accuracy, PredictedJobs
@@ -10,7 +11,7 @@ from gpuyard_advisor.traces import InvalidTrace, TraceReading
 from gpuyard_core.findings import Severity
 from gpuyard_core.terminal.console import STYLES, Column, Console, table
 from gpuyard_core.terminal.findings import show_verdict
-from gpuyard_core.terminal.text import format_seconds, pluralize, usd
+from gpuyard_core.terminal.text import pluralize, usd
 
 _LABEL = 9
 _SHOWN_REASONS = 12
