@@ -170,12 +170,12 @@ class _Walk:
         existing: DeployedResource | None = None,
         fields: tuple[FieldChange, ...] = (),
     ) -> None:
-        about = cloud_kind(each.kind)
-        # Explicit names are unique, so the old resource must be deleted first.
-        if verdict is ResourceAction.REPLACE and (
-            each.delete_first or about.delete_before_replace or inputs.get(about.named) is not None
-        ):
-            self.deleted_first.add(each.name)
+        if verdict is ResourceAction.REPLACE:
+            about = cloud_kind(each.kind)
+            # Explicit names are unique, so the old resource must be deleted first.
+            is_named = inputs.get(about.named) is not None
+            if each.delete_first or about.delete_before_replace or is_named:
+                self.deleted_first.add(each.name)
         self.after[each.name] = _outputs(each.kind, verdict, inputs, existing, fields)
         self.found[each.name] = ResourceChange(
             action=verdict,
