@@ -40,10 +40,12 @@ def _written(text: str) -> set[str]:
 
 
 def sources(cloud: str) -> Iterator[str]:
-    """The modules that build graphs of a cloud, and shared ones."""
+    """The modules and tables that build graphs of a cloud, and shared ones; each word of a table in quotes."""
     for folder in (cloud, "cloud"):
         for path in sorted((RENDER / folder).rglob("*.py")):
             yield path.read_text(encoding="utf-8")
+        for path in sorted((RENDER / folder).rglob("*.yaml")):
+            yield re.sub(r"[\w/]+(?::\w[\w/]*)*", r'"\g<0>"', path.read_text(encoding="utf-8"))
 
 
 def _kind(kind: str, words: set[str]) -> dict[str, Any]:
