@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard_core.manifests.workloads import DefinitionLoader
+from gpuyard_core.manifests.definitions import DefinitionLoader
 from gpuyard_testing.openapi import SchemaViolation, violations
 from gpuyard_testing.values import is_object
 

@@ -19,7 +19,7 @@ import yaml
 import sizes
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard_advisor.explain import Verdict, explain
-from gpuyard_core.manifests.workloads import read_job
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.names import KUEUE_CONFIG_KEY, QUEUE_LABEL
 from gpuyard_simulate import cluster, processes, tools
 from gpuyard_simulate.api import Api, Unreachable, connect

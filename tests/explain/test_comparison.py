@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from gpuyard_core.manifests.workloads import read_job
+from gpuyard_advisor.workloads import read_job
 from kit.cases.explain import job, local, running, said, state_of
 from kit.cluster import lab as reality
 from kit.cluster.lab import Seen, disagreement

@@ -11,7 +11,7 @@ from gpuyard_advisor.job_manifests import (
     place_shape,
 )
 from gpuyard_advisor.workload_lint import lint_workloads
-from gpuyard_core.manifests.workloads import read_job
+from gpuyard_advisor.workloads import read_job
 from kit.cases.manifests import STACKS, plan_of_stack, request, requests
 
 FEWEST = {"dispatcher": 2, "gb200-dra": 7}

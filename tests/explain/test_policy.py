@@ -5,7 +5,7 @@ import pytest
 from gpuyard_advisor.explain import Verdict
 from gpuyard_advisor.explain.answer import submit
 from gpuyard_advisor.scheduler.model import EMPTY, SchedulerModel
-from gpuyard_core.manifests.workloads import read_job
+from gpuyard_advisor.workloads import read_job
 from kit.cases.explain import job, local, pod_spec, said
 
 HOST = (

@@ -5,7 +5,7 @@ import pytest
 from gpuyard_advisor.explain import Verdict, explain, workload
 from gpuyard_advisor.explain.running import read_running
 from gpuyard_advisor.scheduler.topology import REQUIRED
-from gpuyard_core.manifests.workloads import read_job
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.names import PRIORITY_LABEL, ZONE_LABEL
 from kit.cases.explain import GPU, pod_spec
 from kit.stacks import plan_of, platform, pool, team

@@ -12,8 +12,8 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.read import read_stack_file
 from gpuyard_advisor.explain import Verdict, explain
 from gpuyard_advisor.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core import names
-from gpuyard_core.manifests.workloads import read_job
 from kit.cases.explain import job, said
 from kit.generated import platforms
 from kit.searches import examples

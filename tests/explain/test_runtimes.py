@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard_advisor.explain import Verdict, explain
-from gpuyard_core.manifests.workloads import read_job
+from gpuyard_advisor.workloads import read_job
 from kit.stacks import plan_of, platform, pool, team
 
 

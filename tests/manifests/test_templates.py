@@ -6,6 +6,7 @@ from itertools import chain
 import pytest
 import yaml
 
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.findings import show_path
 from gpuyard_core.manifests.fields import UNKNOWN, NotEvaluatedError
 from gpuyard_core.manifests.templates import (
@@ -19,7 +20,6 @@ from gpuyard_core.manifests.templates import (
     unread_kind,
     workload_kind,
 )
-from gpuyard_core.manifests.workloads import read_job
 from gpuyard_lint.rules.rule import Resource
 from gpuyard_lint.rules.subjects.pods import pods_of
 from kit.levels import upstream

@@ -9,10 +9,10 @@ from gpuyard.render.platform import ADDONS, platform_objects, releases
 from gpuyard.render.volcano.chart import scheduler_configuration, volcano_values
 from gpuyard.render.volcano.queues import volcano_queue_objects
 from gpuyard_advisor.explain import explain
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.admission.parameters import TeamParameters, read_parameters
 from gpuyard_core.admission.requirements import QUEUED
 from gpuyard_core.errors import UsageError
-from gpuyard_core.manifests.workloads import read_job
 from gpuyard_core.names import VOLCANO_QUEUE
 from gpuyard_lint.kubernetes import resource
 from gpuyard_lint.rules.adm import workload

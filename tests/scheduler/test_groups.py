@@ -6,7 +6,7 @@ from gpuyard_advisor.explain import Verdict, explain
 from gpuyard_advisor.explain.running import read_running
 from gpuyard_advisor.scheduler.model import EMPTY
 from gpuyard_advisor.scheduler.topology import GROUP, PREFERRED, REQUIRED, SLICE_LEVEL, SLICE_SIZE
-from gpuyard_core.manifests.workloads import read_job
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.names import HOSTNAME_LABEL, ZONE_LABEL
 from kit.cases.explain import GPU, SLICE, pod_spec
 from kit.stacks import plan_of, platform, pool, team

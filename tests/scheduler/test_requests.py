@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from gpuyard_advisor.scheduler.requests import Request, request_of
 from gpuyard_advisor.scheduler.selectors import NodeRequirement, Toleration
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.manifests.templates import WORKLOADS
-from gpuyard_core.manifests.workloads import read_job
 from kit.cases.explain import GPU, SPEC, job, pod_spec
 from kit.searches import examples
 

@@ -22,7 +22,7 @@ from gpuyard_advisor.scheduler.topology import (
     topology_mismatch,
     topology_request,
 )
-from gpuyard_core.manifests.workloads import read_job
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.names import HOSTNAME_LABEL, ZONE_LABEL
 from kit.cases.explain import job
 from kit.every import every

@@ -1,1 +1,1 @@
-"""Classification of a job: training, inference, notebook or batch, and what follows from it."""
+"""Classes of jobs: the words, programs and shapes that indicate them, and their weights."""

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from gpuyard_advisor.workloads import objects_of
 from gpuyard_core.errors import UsageError
 from gpuyard_core.local_files import read_regular
 from gpuyard_core.manifests.templates import WORKLOADS, unread_kind
-from gpuyard_core.manifests.workloads import objects_of
 from gpuyard_core.stack_files import STDIN, read_stdin_one_byte_past
 from gpuyard_core.yaml_tree import MAX_BYTES, Document, parse_documents
 

@@ -13,7 +13,7 @@ from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan, usable_pools
 from gpuyard.plan.sharing.gke_sharing import single_request_resources
 from gpuyard.render.admission.team_parameters import enforcement, parameters_of
-from gpuyard.render.workloads.runtimes import with_runtime
+from gpuyard.render.workloads.runtimes import JOBSET_API, LAUNCHER, runtime_jobs
 from gpuyard.spec.sections import Enforce
 from gpuyard_advisor.explain.changes import (
     suggest_changes,
@@ -33,6 +33,7 @@ from gpuyard_advisor.scheduler.nodes import (
     planned_node_resources,
 )
 from gpuyard_advisor.scheduler.requests import PodSet, Request, request_of
+from gpuyard_advisor.workloads import ParsedWorkload, read_job
 from gpuyard_core import names
 from gpuyard_core.admission.requirement import Workload
 from gpuyard_core.admission.requirements import QUEUED, denials
@@ -40,7 +41,6 @@ from gpuyard_core.catalogue.kubernetes.api import changes_jobs
 from gpuyard_core.errors import UsageError
 from gpuyard_core.manifests.fields import is_true, mapping, mappings, text
 from gpuyard_core.manifests.pods import Pod
-from gpuyard_core.manifests.workloads import ParsedWorkload
 from gpuyard_core.names import EFA, GPU, RDMA
 
 BUILT_IN_PRIORITIES = {
@@ -64,7 +64,7 @@ def explain(
             f"platform {plan.name} uses Volcano, and gpuyard models only Kueue's admission and preemption; "
             "`kubectl describe podgroup` shows why Volcano does not start a job"
         )
-    job = with_runtime(plan, job)
+    job = _with_runtime(plan, job)
     home = team_of(plan, job.namespace, team)
     here = home.namespace_or_default(job.namespace).limits if home else None
     request = without_unknown_resources(
@@ -142,7 +142,7 @@ def _shared(plan: PlatformPlan, team: TeamPlan | None) -> frozenset[str]:
 
 def submit(desk: SchedulerModel, job: ParsedWorkload, team: TeamPlan) -> bool:
     """Submit a team's job to the scheduler model; returns whether it started."""
-    job = with_runtime(desk.plan, job)
+    job = _with_runtime(desk.plan, job)
     limits = team.namespace_or_default(job.namespace).limits
     request = without_unknown_resources(
         desk.plan,
@@ -345,3 +345,25 @@ def _workload(job: ParsedWorkload) -> Workload:
         Pod((), labels if job.kind == "Pod" else {"labels": p.labels}, p.spec) for p in job.pods
     )
     return Workload(job.kind, labels, tuple(pods), jobs_metadata=labels, body=job.body)
+
+
+def _with_runtime(plan: PlatformPlan, job: ParsedWorkload) -> ParsedWorkload:
+    """A TrainJob with the pods of its runtime, if that is one of the platform's; any other job unchanged."""
+    runtime = next((each for each in plan.runtimes if each.name == job.runtime), None)
+    if job.kind != "TrainJob" or runtime is None or not job.pods:
+        return job
+    trainer = job.pods[0]
+    nodes, jobs = trainer.count, list(runtime_jobs(plan, runtime))
+    for each in jobs:
+        spec = each["template"]["spec"]
+        # the launcher is the first node
+        count = 1 if each["name"] == LAUNCHER else nodes - len(jobs) + 1
+        spec |= {"parallelism": count, "completions": count}
+        container = spec["template"]["spec"]["containers"][0]
+        for one in mappings(trainer.spec, "containers"):
+            container |= {key: one[key] for key in ("image", "command", "args") if one.get(key)}
+            container["resources"] = one.get("resources") or container["resources"]
+    whole = {"apiVersion": JOBSET_API, "kind": "JobSet", "spec": {"replicatedJobs": jobs}}
+    read = read_job({**whole, "metadata": {"name": job.name}})
+    pods = read.pods if read else ()
+    return replace(job, pods=tuple(replace(each, path=trainer.path) for each in pods if each.count))

@@ -1,10 +1,10 @@
 """Kinds whose controllers gpuyard does not install: without one in the cluster, an admitted job has no pods."""
 
 from gpuyard.plan.records import PlatformPlan
+from gpuyard_advisor.workloads import ParsedWorkload
 from gpuyard_core.catalogue.software.addons import addon_facts
 from gpuyard_core.manifests.fields import text
 from gpuyard_core.manifests.queued import OPERATORS, QUEUED_KINDS
-from gpuyard_core.manifests.workloads import ParsedWorkload
 
 
 def controller_caution(plan: PlatformPlan, job: ParsedWorkload) -> str:

@@ -11,10 +11,10 @@ from gpuyard_advisor.scheduler.flavors import requests_in_quota_units, requests_
 from gpuyard_advisor.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
 from gpuyard_advisor.scheduler.node_states import NodeState, node_state
 from gpuyard_advisor.scheduler.requests import request_of
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core import names
 from gpuyard_core.manifests.fields import mapping, mappings, text
 from gpuyard_core.manifests.quantities import quantity, whole_units
-from gpuyard_core.manifests.workloads import read_job
 
 Value = Mapping[Any, Any]
 JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"

@@ -10,6 +10,7 @@ from gpuyard.plan.records import LimitsPlan
 from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
 from gpuyard_advisor.scheduler.selectors import NodeRequirement, Term, Toleration
 from gpuyard_advisor.scheduler.topology import TopologyRequest, topology_request
+from gpuyard_advisor.workloads import ParsedPodTemplate, ParsedWorkload
 from gpuyard_core import names
 from gpuyard_core.findings import show_path
 from gpuyard_core.manifests.fields import items, mapping, mappings
@@ -24,7 +25,6 @@ from gpuyard_core.manifests.quantities import (
 )
 from gpuyard_core.manifests.queued import BY_OWNER, GANGS, INTEGRATIONS
 from gpuyard_core.manifests.templates import fixed_size_path
-from gpuyard_core.manifests.workloads import ParsedPodTemplate, ParsedWorkload
 
 _NATIVE = ("cpu", "memory", "ephemeral-storage", "hugepages-")
 _DISK = "ephemeral-storage"

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard_core.manifests.workloads import DefinitionLoader
+from gpuyard_core.manifests.definitions import DefinitionLoader
 from gpuyard_simulate.api import ApiObject
 
 

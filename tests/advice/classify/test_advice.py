@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.job_classes.classify import priority_of, queue_of, sharing_of
 from gpuyard.job_classes.signals import JobClass
+from gpuyard_advisor.job_classes.classify import priority_of, queue_of, sharing_of
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.manifests.templates import WORKLOADS
-from gpuyard_core.manifests.workloads import read_job
 
 GPU, SHARED, MIG = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.10gb"
 MIG_SHARED = "nvidia.com/mig-1g.10gb.shared"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.job_classes.classify import classify
 from gpuyard.job_classes.signals import JobClass
+from gpuyard_advisor.job_classes.classify import classify
+from gpuyard_advisor.workloads import MAX_LIST_DEPTH, objects_of, read_job
 from gpuyard_core.manifests.templates import WORKLOADS
-from gpuyard_core.manifests.workloads import MAX_LIST_DEPTH, objects_of, read_job
 from gpuyard_core.yaml_tree import parse_yaml
 from kit.every import every
 

@@ -4,11 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.job_classes.signals import (
-    IMAGES,
-    PROGRAMS,
-    WORDS,
-    JobClass,
+from gpuyard.job_classes.signals import IMAGES, PROGRAMS, WORDS, JobClass
+from gpuyard_advisor.job_classes.words import (
     executed_commands,
     image_words,
     programs_in,

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from gpuyard.job_classes import signals
-from gpuyard.job_classes.classify import classify
 from gpuyard.job_classes.signals import JobClass
 from gpuyard.render.admission.classes import LEAST_POINTS
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.admission.team_parameters import parameters_of
+from gpuyard_advisor.job_classes.classify import classify
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.manifests.templates import templates_of, workload_kind
-from gpuyard_core.manifests.workloads import read_job
 from gpuyard_core.names import CLASS_LABEL, CLASS_OF_POD, PLATFORM_LABEL, TEAM_LABEL
 from gpuyard_core.yaml_tree import parse_yaml
 from gpuyard_simulate import cluster

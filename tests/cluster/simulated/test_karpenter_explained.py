@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gpuyard.render.objects import toleration_object
 from gpuyard_advisor.explain import Verdict, explain
-from gpuyard_core.manifests.workloads import read_job
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.names import POOL_LABEL
 from gpuyard_simulate.api import ApiError
 from kit import waiting

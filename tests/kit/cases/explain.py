@@ -6,7 +6,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard_advisor.explain import Explanation, explain
 from gpuyard_advisor.scheduler.model import EMPTY, PlatformState, Pods, RunningJob
 from gpuyard_advisor.scheduler.requests import PodSet
-from gpuyard_core.manifests.workloads import read_job
+from gpuyard_advisor.workloads import read_job
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
 GPU = "nvidia.com/gpu"

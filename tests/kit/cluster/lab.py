@@ -15,7 +15,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.platform import platform_objects
 from gpuyard_advisor.explain import Explanation, Verdict, explain
 from gpuyard_advisor.explain.running import read_running
-from gpuyard_core.manifests.workloads import read_job
+from gpuyard_advisor.workloads import read_job
 from gpuyard_simulate.api import Api, ApiError, Unreachable
 from kit import waiting
 from kit.generated.small_platforms import jobs_for, small_platform, tree_platform

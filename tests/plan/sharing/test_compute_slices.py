@@ -11,8 +11,8 @@ from gpuyard.render.platform import platform_objects
 from gpuyard_advisor.explain import Verdict, explain
 from gpuyard_advisor.explain.running import read_running
 from gpuyard_advisor.scheduler.model import EMPTY
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
-from gpuyard_core.manifests.workloads import read_job
 from gpuyard_core.names import MIG_SLICES
 from kit.cases.explain import job, one_team
 from kit.fixes import check_fix

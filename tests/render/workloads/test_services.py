@@ -17,8 +17,8 @@ from gpuyard.render.workloads.scalers import check_scalers, queue_query
 from gpuyard.render.workloads.services import service_objects
 from gpuyard.spec.read import read_stack_file
 from gpuyard_advisor.explain.answer import explain
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.admission.requirements import denials
-from gpuyard_core.manifests.workloads import read_job
 from gpuyard_lint.kubernetes import resource
 from gpuyard_lint.rules.adm import workload
 from gpuyard_testing import CrdFolder

@@ -6,7 +6,7 @@ policies/classes.yaml has its CEL; here are the tables of `gpuyard.job_classes` 
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from gpuyard.job_classes import classify, signals
+from gpuyard.job_classes import signals, weights
 from gpuyard.job_classes.signals import JobClass
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.cel import PolicyText, literal, optional, quoted
@@ -39,7 +39,7 @@ _MARKS = {
     "serving.kserve.io/inferenceservice": "InferenceService",
 }
 """Labels by which pods show the kind that they belong to, where their owner is another one."""
-_NAME_LABELS = (*classify.COMPONENT_LABELS, *classify.NAME_LABELS)
+_NAME_LABELS = (*weights.COMPONENT_LABELS, *weights.NAME_LABELS)
 
 
 def class_objects(plan: PlatformPlan) -> list[Object]:
@@ -69,25 +69,25 @@ def _text() -> PolicyText:
             {word: found.value for word, found in sorted(getattr(signals, name).items())}
         ),
         "kinds": lambda: _map(
-            {kind: (c.value, str(weight)) for kind, (c, weight) in classify.KINDS.items()}
+            {kind: (c.value, str(weight)) for kind, (c, weight) in weights.KINDS.items()}
         ),
         "pattern": lambda name: quoted(f"^(?s:{getattr(signals, name).pattern})$"),
     }
     constants = {
-        "classify": classify,
+        "weights": weights,
         "signals": signals,
         # in the order that decides between equal points
         "classes": [each for each in JobClass if each not in (JobClass.REAL_TIME, JobClass.OTHER)],
         "least_points": LEAST_POINTS,
-        "twice_shape": 2 * classify.SHAPE,
+        "twice_shape": 2 * weights.SHAPE,
         "marks": _MARKS,
         "unseen": _UNSEEN,
         "separators": signals.SEPARATORS - {"\n"},
         "name_labels": _NAME_LABELS,
         "labels": {
-            **dict.fromkeys(classify.COMPONENT_LABELS, classify.COMPONENT),
-            **dict.fromkeys(classify.NAME_LABELS, classify.NAME),
-            names.QUEUE_LABEL: classify.QUEUE,
+            **dict.fromkeys(weights.COMPONENT_LABELS, weights.COMPONENT),
+            **dict.fromkeys(weights.NAME_LABELS, weights.NAME),
+            names.QUEUE_LABEL: weights.QUEUE,
         },
     }
     return PolicyText("classes", natives, constants)

@@ -15,8 +15,6 @@ from gpuyard.render.pulled_image import PulledImage, named_image
 from gpuyard.render.workloads.pods import MainContainer, pod_template
 from gpuyard.render.workloads.resources import PodResources, node_resources
 from gpuyard.spec.sections import Framework
-from gpuyard_core.manifests.fields import mappings
-from gpuyard_core.manifests.workloads import ParsedWorkload, read_job
 from gpuyard_core.names import CHANNEL_SUFFIX, TEAM_LABEL
 
 JOBSET_API = "jobset.x-k8s.io/v1alpha2"
@@ -105,28 +103,6 @@ def runtime_resources(plan: PlatformPlan, runtime: RuntimePlan) -> PodResources:
     return replace(pods, claim=runtime.shape, channel=channel)
 
 
-def with_runtime(plan: PlatformPlan, job: ParsedWorkload) -> ParsedWorkload:
-    """A TrainJob with the pods of its runtime, if that is one of the platform's; any other job unchanged."""
-    runtime = next((each for each in plan.runtimes if each.name == job.runtime), None)
-    if job.kind != "TrainJob" or runtime is None or not job.pods:
-        return job
-    trainer = job.pods[0]
-    nodes, jobs = trainer.count, list(_jobs(plan, runtime))
-    for each in jobs:
-        spec = each["template"]["spec"]
-        # the launcher is the first node
-        count = 1 if each["name"] == LAUNCHER else nodes - len(jobs) + 1
-        spec |= {"parallelism": count, "completions": count}
-        container = spec["template"]["spec"]["containers"][0]
-        for one in mappings(trainer.spec, "containers"):
-            container |= {key: one[key] for key in ("image", "command", "args") if one.get(key)}
-            container["resources"] = one.get("resources") or container["resources"]
-    whole = {"apiVersion": JOBSET_API, "kind": "JobSet", "spec": {"replicatedJobs": jobs}}
-    read = read_job({**whole, "metadata": {"name": job.name}})
-    pods = read.pods if read else ()
-    return replace(job, pods=tuple(replace(each, path=trainer.path) for each in pods if each.count))
-
-
 def _image(plan: PlatformPlan, runtime: RuntimePlan) -> str:
     return runtime.image or mirrored(plan.spec, upstream_image(runtime.framework))
 
@@ -143,7 +119,7 @@ def _runtime(plan: PlatformPlan, runtime: RuntimePlan) -> Object:
         policy["mpi"]["numProcPerNode"] = plan.pool(runtime.pool).machine.gpus
     template: Object = {
         "failurePolicy": {"maxRestarts": MAX_RESTARTS, "rules": [dict(RESTART_INTERRUPTED)]},
-        "replicatedJobs": list(_jobs(plan, runtime)),
+        "replicatedJobs": list(runtime_jobs(plan, runtime)),
     }
     if "mpi" in policy:
         template["network"] = {"publishNotReadyAddresses": True}
@@ -158,7 +134,7 @@ def _runtime(plan: PlatformPlan, runtime: RuntimePlan) -> Object:
     )
 
 
-def _jobs(plan: PlatformPlan, runtime: RuntimePlan) -> Iterator[Object]:
+def runtime_jobs(plan: PlatformPlan, runtime: RuntimePlan) -> Iterator[Object]:
     """The job of the pods; for MPI the launcher, which is the first node, and its SSH servers."""
     main = MainContainer(image=_image(plan, runtime), name=NODE)
     if runtime.framework is not Framework.MPI:

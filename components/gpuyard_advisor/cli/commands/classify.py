@@ -3,8 +3,6 @@
 from typing import Any
 
 from gpuyard.cli.views.findings import document
-from gpuyard.job_classes.classify import ClassifiedWorkload
-from gpuyard.job_classes.classify import classify as classify_job
 from gpuyard_advisor.cli.job_files import (
     no_workload_error,
     objects_in,
@@ -12,9 +10,11 @@ from gpuyard_advisor.cli.job_files import (
     skipped_objects,
 )
 from gpuyard_advisor.cli.options import JobArgument
+from gpuyard_advisor.job_classes.classify import ClassifiedWorkload
+from gpuyard_advisor.job_classes.classify import classify as classify_job
+from gpuyard_advisor.workloads import read_job
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import show_path
-from gpuyard_core.manifests.workloads import read_job
 from gpuyard_core.terminal.console import Column, Console, diagnostics, results, table, write
 from gpuyard_core.terminal.documents import as_json, tree
 from gpuyard_core.terminal.exit_codes import OK

@@ -25,9 +25,9 @@ from gpuyard_advisor.explain import explain as explain_job
 from gpuyard_advisor.explain.answer import team_of
 from gpuyard_advisor.explain.running import read_running
 from gpuyard_advisor.scheduler.model import EMPTY, PlatformState
+from gpuyard_advisor.workloads import ParsedWorkload, read_job
 from gpuyard_core.errors import UsageError
 from gpuyard_core.manifests.quantities import format_amount
-from gpuyard_core.manifests.workloads import ParsedWorkload, read_job
 from gpuyard_core.terminal.console import Column, Console, diagnostics, results, table, write
 from gpuyard_core.terminal.documents import as_json, tree
 from gpuyard_core.terminal.exit_codes import FINDINGS, OK

@@ -38,11 +38,11 @@ from gpuyard_advisor.job_manifests import (
     place_shape,
 )
 from gpuyard_advisor.workload_lint import lint_workloads, object_title
+from gpuyard_advisor.workloads import ParsedWorkload, read_job
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Severity, format_list
 from gpuyard_core.local_files import write_file
 from gpuyard_core.manifests.quantities import format_amount
-from gpuyard_core.manifests.workloads import ParsedWorkload, read_job
 from gpuyard_core.models.values import parse_name
 from gpuyard_core.suggestions import format_options, nearest_name
 from gpuyard_core.terminal.console import Console, diagnostics, results, write

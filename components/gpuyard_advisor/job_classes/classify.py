@@ -16,15 +16,35 @@ from gpuyard.job_classes.signals import (
     PROGRAMS,
     WORDS,
     JobClass,
+)
+from gpuyard.job_classes.weights import (
+    COMPONENT,
+    COMPONENT_LABELS,
+    ENDS,
+    GANG,
+    IMAGE,
+    KINDS,
+    MPI,
+    NAME,
+    NAME_LABELS,
+    PROGRAM,
+    QUEUE,
+    SCRIPT,
+    SHAPE,
+    STAYS,
+    TRAINING_ENV,
+    WAITED_FOR,
+)
+from gpuyard_advisor.job_classes.words import (
     executed_commands,
     image_words,
     programs_in,
     subjects,
     words_of,
 )
+from gpuyard_advisor.workloads import ParsedContainer, ParsedWorkload
 from gpuyard_core import names
 from gpuyard_core.manifests.queued import UNQUEUED
-from gpuyard_core.manifests.workloads import ParsedContainer, ParsedWorkload
 from gpuyard_core.suggestions import nearest_name
 
 
@@ -67,41 +87,6 @@ class ClassifiedWorkload:
     """GPU resources of all pods that run at once."""
     pods: int = 1
     problems: tuple[str, ...] = ()
-
-
-PROGRAM, SCRIPT, MPI, IMAGE, COMPONENT, NAME, QUEUE, SHAPE = 6, 5, 2, 4, 4, 2, 1, 1
-"""Weights; the most explicit evidence has the largest."""
-
-KINDS: Mapping[str, tuple[JobClass, int]] = {
-    **dict.fromkeys(
-        ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob", "TrainJob"),
-        (JobClass.TRAINING, 5),
-    ),
-    "MPIJob": (JobClass.HPC, 2),
-    "Notebook": (JobClass.NOTEBOOK, 8),
-    "InferenceService": (JobClass.INFERENCE, 6),
-    "RayService": (JobClass.INFERENCE, 6),
-    "LeaderWorkerSet": (JobClass.INFERENCE, 3),
-    "Job": (JobClass.BATCH, 1),
-    "JobSet": (JobClass.BATCH, 1),
-    "RayJob": (JobClass.BATCH, 1),
-    "Job.batch.volcano.sh": (JobClass.BATCH, 1),
-    "CronJob": (JobClass.BATCH, 3),
-}
-ENDS = frozenset({"Job", "JobSet", "CronJob", "RayJob", "Job.batch.volcano.sh"})
-"""Kinds that run to completion: inference in them is batch, unless it listens on a port."""
-STAYS = frozenset({
-    "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "InferenceService", "LeaderWorkerSet",
-    "RayService", "Service.serving.knative.dev",
-})  # fmt: skip
-GANG = 8
-"""Minimum GPUs in one pod from which a finite job is most likely training."""
-TRAINING_ENV = frozenset({"MASTER_ADDR", "WORLD_SIZE", "NPROC_PER_NODE"})
-WAITED_FOR = 3
-"""Minimum points for real-time inference."""
-
-COMPONENT_LABELS = ("app.kubernetes.io/component",)
-NAME_LABELS = ("app.kubernetes.io/name", "app.kubernetes.io/instance", "app")
 
 
 def classify(job: ParsedWorkload) -> ClassifiedWorkload:

@@ -1,14 +1,12 @@
 """Kubernetes workloads, reduced to the fields that identify their workload class.
 
 Input is untrusted: any mapping is read, and what cannot be parsed is excluded or reported as a
-problem. The classification itself is in `gpuyard.job_classes.classify`.
+problem. The classification itself is in `gpuyard_advisor.job_classes`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import yaml
 
 from gpuyard_core.findings import show_path
 from gpuyard_core.manifests.fields import items, mapping, mappings, text
@@ -232,13 +230,3 @@ def _container(value: Mapping[Any, Any]) -> ParsedContainer:
 
 def _texts(value: Any, key: str) -> tuple[str, ...]:
     return tuple(item for item in items(value, key) if isinstance(item, str))
-
-
-DefinitionLoader: Any = type(
-    "DefinitionLoader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {}
-)
-"""Reads a bare `=`, an operator in the CRDs of prometheus-operator, as text: YAML 1.1 has a type for it.
-
-The C parser is six times faster, and the CRDs of a cluster are 2 MB of YAML.
-"""
-DefinitionLoader.add_constructor("tag:yaml.org,2002:value", yaml.SafeLoader.construct_yaml_str)

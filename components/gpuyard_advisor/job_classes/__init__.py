@@ -1,0 +1,1 @@
+"""Classification of a job: training, inference, notebook or batch, and what follows from it."""
