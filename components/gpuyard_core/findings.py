@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from functools import partial
+from typing import Self
 
 Path = tuple[str | int, ...]
 
@@ -38,6 +39,16 @@ class Fix:
     message: str
     at: Path | None = None
     value: object = None
+
+    @classmethod
+    def write(cls, value: object, at: Path) -> Self:
+        """The fix that writes a value at a path."""
+        return cls(message=f"write {value}", at=at, value=value)
+
+    @classmethod
+    def remove(cls, at: Path) -> Self:
+        """The fix that removes the value at a path."""
+        return cls(message="remove it", at=at)
 
 
 @dataclass(frozen=True, slots=True)

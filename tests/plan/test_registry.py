@@ -31,7 +31,7 @@ FOLDERS = (
     "components/gpuyard_lint/settings",
 )
 """The floors that judge a stack file. What a component says of its own arguments has no pages."""
-MAKERS = {"error", "warning", "info", "Diagnostic"}
+MAKERS = {"error", "warning", "info", "Diagnostic", "unknown_zone"}
 
 HOW = """has no proofs. Create tests/plan/proofs/{id}.yaml with title, severity, why, do, bad (2 at least),
 good (2) and near_miss (1), as a neighbour there has them; `make golden` then writes docs/findings/{id}.md.

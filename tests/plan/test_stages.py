@@ -157,12 +157,12 @@ def test_what_money_buys_is_not_judged_where_a_pool_is_refused():
     raw = platform([pool()], prices={"machines": {"nothing.like-it": {"on_demand": 1}}})
     draft = Draft(spec_of(raw), pools={"train": plan_of(platform()).pools[0]})
     assert [f.id for f in check_prices(draft)] == ["prices.unknown_machine"]
-    assert check_prices(replace(draft, pools={"train": None})) == []
+    assert list(check_prices(replace(draft, pools={"train": None}))) == []
     lost = {"commitments": [{"machine": "p4d.24xlarge", "nodes": 2, "years": 1}]}
     found = plan_of(platform([pool(nodes=1)], prices=lost))
     draft = Draft(found.spec, pools={"train": found.pools[0]}, bill=found.bill)
     assert "prices.no_pool" in [f.id for f in check_commitments(draft)]
-    assert check_commitments(replace(draft, pools={"train": None})) == []
+    assert list(check_commitments(replace(draft, pools={"train": None}))) == []
 
 
 def counted(monkeypatch, module, name):

@@ -54,10 +54,9 @@ def _rests_on_lost(path: Path, broken: Mapping[int, frozenset[str]]) -> bool:
             return False
 
 
-def check_blocked(draft: Draft) -> list[Diagnostic]:
+def check_blocked(draft: Draft) -> Iterator[Diagnostic]:
     """Report, for every invalid pool, the checks that are skipped until it is valid."""
     seen: set[str] = set()
-    findings: list[Diagnostic] = []
     for index, pool in enumerate(draft.spec.pools):
         if pool.name in seen or draft.pools.get(pool.name) is not None:
             continue
@@ -65,8 +64,7 @@ def check_blocked(draft: Draft) -> list[Diagnostic]:
         if waiting := list(_waiting(draft, pool)):
             count = f"{len(waiting)} checks are" if len(waiting) > 1 else "1 check is"
             problem = f"{count} skipped until this pool is valid: {format_list(waiting)}"
-            findings.append(blocked_check(("pools", index), problem))
-    return findings
+            yield blocked_check(("pools", index), problem)
 
 
 def _waiting(draft: Draft, pool: Pool) -> Iterator[str]:

@@ -72,10 +72,10 @@ AGE_WARNINGS = frozenset(each.id for each in _WARNINGS.values())
 """Ids of these warnings: they depend on date and release, and few stack changes remove one."""
 
 
-def check_fact_ages(draft: Draft) -> list[Diagnostic]:
+def check_fact_ages(draft: Draft) -> Iterator[Diagnostic]:
     """One warning for each kind with facts past the limit; without a date no age is known."""
     if draft.today is None or not draft.provider.service:
-        return []
+        return
     pins = list(_pins(draft))
     rows_by_kind: Mapping[str, list[Row]] = {
         "prices": list(_prices(draft.bill)),
@@ -83,25 +83,19 @@ def check_fact_ages(draft: Draft) -> list[Diagnostic]:
         "pins": pins,
         "support windows": list(_windows(draft)),
     }
-    return [
-        _warn(kind, old, draft.today)
-        for kind, rows in rows_by_kind.items()
-        if (old := [row for row in rows if (draft.today - row[1]).days > LIMITS[kind]])
-    ]
-
-
-def _warn(kind: str, old: list[Row], today: date) -> Diagnostic:
-    words, limit = _WARNINGS[kind], LIMITS[kind]
-    names = list(dict.fromkeys(name for name, _ in old))
-    oldest = min(day for _, day in old)
-    return warning(
-        words.id,
-        words.path,
-        f"{kind} older than {limit} days ({len(names)}): {format_list(names)}; {words.risk}",
-        given=f"the oldest is from {oldest}, {(today - oldest).days} days ago",
-        allowed=f"at most {limit} days old",
-        fix=Fix(message=words.fix),
-    )
+    for kind, rows in rows_by_kind.items():
+        if old := [row for row in rows if (draft.today - row[1]).days > LIMITS[kind]]:
+            words, limit = _WARNINGS[kind], LIMITS[kind]
+            names = list(dict.fromkeys(name for name, _ in old))
+            oldest = min(day for _, day in old)
+            yield warning(
+                words.id,
+                words.path,
+                f"{kind} older than {limit} days ({len(names)}): {format_list(names)}; {words.risk}",
+                given=f"the oldest is from {oldest}, {(draft.today - oldest).days} days ago",
+                allowed=f"at most {limit} days old",
+                fix=Fix(message=words.fix),
+            )
 
 
 def _prices(bill: Bill) -> Iterator[Row]:
@@ -165,22 +159,21 @@ def _windows(draft: Draft) -> Iterator[Row]:
     from gpuyard_core.catalogue.software.support import WINDOWS
 
     spec = draft.spec
-    window = WINDOWS.get(spec.cloud, {}).get(spec.kubernetes)
-    if window:
+    if window := WINDOWS.get(spec.cloud, {}).get(spec.kubernetes):
         yield f"Kubernetes {spec.kubernetes}", window.source.as_of
 
 
 # The linter and the policy pack evaluate the rules; this module checks the dates only.
 
 
-def check_exceptions(draft: Draft) -> list[Diagnostic]:
+def check_exceptions(draft: Draft) -> Iterator[Diagnostic]:
     """Report expired exceptions; without a date, none."""
     today, policies = draft.today, draft.spec.policies
     if today is None or policies is None:
-        return []
+        return
     over = [(i, each) for i, each in enumerate(policies.exceptions) if each.expires <= today]
-    return [
-        warning(
+    for index, each in over:
+        yield warning(
             "policies.expired",
             ("policies", "exceptions", index),
             f"the exception to {each.rule} for {each.resource} expired on {each.expires}:"
@@ -192,5 +185,3 @@ def check_exceptions(draft: Draft) -> list[Diagnostic]:
                 at=("policies", "exceptions", index),
             ),
         )
-        for index, each in over
-    ]

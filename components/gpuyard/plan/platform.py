@@ -5,7 +5,7 @@ all stages and report what is wrong with it, in any order. A new capability adds
 (docs/contributing/architecture.md).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from types import MappingProxyType
@@ -61,9 +61,8 @@ from gpuyard.plan.shapes.quota import check_own_limits, decide_shapes
 from gpuyard.plan.shapes.shapes import check_shape_names
 from gpuyard.plan.sharing.compute_slices import check_slices
 from gpuyard.plan.sharing.dra import (
-    check_claims_driver,
+    check_claims,
     check_compute_domains,
-    check_dra_is_exclusive,
 )
 from gpuyard.plan.sharing.gke_sharing import check_one_name
 from gpuyard.plan.software.pins import check_software, effective_pins, versions
@@ -73,18 +72,7 @@ from gpuyard.plan.software.support import (
     check_minor,
     check_operator,
 )
-from gpuyard.plan.storage.storage_checks import (
-    check_bucket_names,
-    check_file_systems,
-    check_store_kinds,
-    check_store_names,
-    check_store_needs,
-    check_store_options,
-    check_store_sizes,
-    check_store_teams,
-    check_store_usage,
-    check_store_zones,
-)
+from gpuyard.plan.storage.storage_checks import check_stores
 from gpuyard.plan.storage.stores import decide_storage
 from gpuyard.plan.teams.admission import check_admission, check_groups
 from gpuyard.plan.teams.idle import check_idle, decide_idle
@@ -131,21 +119,19 @@ def decide_bill(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     return replace(draft, bill=bill), []
 
 
-def check_cluster(draft: Draft) -> list[Diagnostic]:
+def check_cluster(draft: Draft) -> Iterator[Diagnostic]:
     """Reject `cluster.existing` on a simulated platform."""
     spec = draft.spec
     if spec.cloud is not Cloud.SIMULATED or not _existing(spec):
-        return []
-    return [
-        error(
-            "cluster.simulated",
-            ("cluster", "existing"),
-            "gpuyard creates the simulated cluster with the platform and under its name",
-            given=str(_existing(spec)),
-            allowed="cloud: none for an existing cluster",
-            fix=Fix(message="remove it", at=("cluster", "existing")),
-        )
-    ]
+        return
+    yield error(
+        "cluster.simulated",
+        ("cluster", "existing"),
+        "gpuyard creates the simulated cluster with the platform and under its name",
+        given=str(_existing(spec)),
+        allowed="cloud: none for an existing cluster",
+        fix=Fix.remove(("cluster", "existing")),
+    )
 
 
 STAGES: tuple[Stage, ...] = (
@@ -183,12 +169,9 @@ CHECKS: tuple[Check, ...] = (
     check_addresses,
     check_admission,
     check_autoscaler,
-    check_bucket_names,
-    check_file_systems,
     check_budgets,
     check_claim_drivers,
-    check_dra_is_exclusive,
-    check_claims_driver,
+    check_claims,
     check_cluster,
     check_cluster_names,
     check_cluster_options,
@@ -239,15 +222,8 @@ CHECKS: tuple[Check, ...] = (
     check_slices,
     check_software,
     check_stop_policies,
-    check_store_kinds,
-    check_store_names,
     check_store_reads,
-    check_store_needs,
-    check_store_sizes,
-    check_store_teams,
-    check_store_usage,
-    check_store_options,
-    check_store_zones,
+    check_stores,
     check_system,
     check_tags,
     check_targets,

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from itertools import count
 
 from gpuyard.spec.platform import PlatformSpec, Shape
@@ -10,6 +10,7 @@ from gpuyard.spec.pools import Pool
 from gpuyard.spec.teams import Team
 from gpuyard_core.findings import Fix, Path
 from gpuyard_core.models.values import NAME_LENGTH
+from gpuyard_core.suggestions import nearest_name
 
 
 def rename_fix(
@@ -22,7 +23,7 @@ def rename_fix(
     name, formerly = named.name, () if isinstance(named, Shape) else named.previous_names
     free = wish if wish and wish not in used else free_name(name, used)
     if not formerly or formerly[0] not in used:
-        return Fix(message=f"write {free}", at=(*path, "name"), value=free)
+        return Fix.write(free, (*path, "name"))
     if name not in used:
         return Fix(message="remove `previous_names`", at=(*path, "previous_names"))
     fields = named.model_dump(mode="json", exclude_unset=True, exclude={"previous_names"})
@@ -31,6 +32,12 @@ def rename_fix(
         at=path,
         value=fields | {"name": free},
     )
+
+
+def nearest_fix(value: str, known: Iterable[str], at: Path, otherwise: Fix | None = None) -> Fix:
+    """The fix that writes the nearest known name; if none is near, by default the one that removes the value."""
+    suggestion = nearest_name(value, known)
+    return Fix.write(suggestion, at) if suggestion else otherwise or Fix.remove(at)
 
 
 def free_name(name: str, used: Collection[str]) -> str:

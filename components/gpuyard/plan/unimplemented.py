@@ -42,22 +42,20 @@ CLOUD_ONLY_FIELDS = frozenset({"tags", "cluster", "numa", "disk_gib", "upgrade"}
 """Fields that have an effect only where gpuyard creates clusters and nodes: on aws and gcp."""
 
 
-def check_device_plugins(draft: Draft) -> list[Diagnostic]:
+def check_device_plugins(draft: Draft) -> Iterator[Diagnostic]:
     """Report device plugins and drivers that nodes of an existing cluster may lack."""
     if not draft.provider.sells_machines or not draft.spec.cluster_exists:
-        return []
+        return
     lacks = [lack for lack, has in _LACKS.items() if any(map(has, draft.valid_pools.values()))]
     if not lacks:
-        return []
+        return
     them = "them" if lacks[1:] else "it"
-    return [
-        info(
-            "cloud.yours",
-            ("cloud",),
-            f"you must install {' and '.join(lacks)}: gpuyard does not, and pods that need"
-            f" {them} do not start without {them}",
-        )
-    ]
+    yield info(
+        "cloud.yours",
+        ("cloud",),
+        f"you must install {' and '.join(lacks)}: gpuyard does not, and pods that need"
+        f" {them} do not start without {them}",
+    )
 
 
 def _needs_googles_driver(pool: PoolPlan) -> bool:
@@ -72,21 +70,19 @@ _LACKS: Mapping[str, Callable[[PoolPlan], bool]] = {
 """Existing clusters may have these, and two of one kind on a node conflict."""
 
 
-def check_unimplemented(draft: Draft) -> list[Diagnostic]:
+def check_unimplemented(draft: Draft) -> Iterator[Diagnostic]:
     """Report fields of the stack file that this release does not implement."""
     spec = draft.spec
     implemented = CLOUD_ONLY_FIELDS if draft.provider.sells_machines else frozenset[str]()
-    findings = [
-        info("section.deferred", *deferred)
-        for deferred in _messages(spec, _remaining(NO_EFFECT, implemented), ())
-    ]
+    for deferred in _messages(spec, _remaining(NO_EFFECT, implemented), ()):
+        yield info("section.deferred", *deferred)
     if spec.cluster is not None and spec.cluster.model_fields_set <= {"existing"}:
         implemented |= {"cluster"}
     if draft.observability is not None and spec.cloud is not Cloud.SIMULATED:
         implemented |= {"targets"}
-    findings += _planned(spec, _remaining(PLANNED, implemented), ())
+    yield from _planned(spec, _remaining(PLANNED, implemented), ())
     if spec.cloud is Cloud.SIMULATED:
-        findings += _planned(spec, NOT_SIMULATED, ())
+        yield from _planned(spec, NOT_SIMULATED, ())
     planned, nothing = _remaining(POOL_PLANNED, implemented), _remaining(POOL_NOTHING, implemented)
     if spec.cloud is Cloud.SIMULATED:
         nothing["image"] = "simulated nodes boot no image"
@@ -97,37 +93,27 @@ def check_unimplemented(draft: Draft) -> list[Diagnostic]:
             and pool.fabric.kind is not FabricKind.ETHERNET
             and pool.fabric.plugin is not RdmaPlugin.DEVICE_PLUGIN
         ):
-            findings.append(
-                info("section.deferred", (*path, "fabric", "plugin"), _NETWORK_OPERATOR)
-            )
-        findings += [
-            info("section.deferred", *deferred) for deferred in _messages(pool, nothing, path)
-        ]
-        findings += _planned(pool, planned, path)
-    return findings
+            yield info("section.deferred", (*path, "fabric", "plugin"), _NETWORK_OPERATOR)
+        for deferred in _messages(pool, nothing, path):
+            yield info("section.deferred", *deferred)
+        yield from _planned(pool, planned, path)
 
 
 def _remaining(words: Mapping[str, str], implemented: Collection[str]) -> dict[str, str]:
     return {word: lacks for word, lacks in words.items() if word not in implemented}
 
 
-def _planned(model: SpecModel, words: Mapping[str, str], path: Path) -> list[Diagnostic]:
-    return [
-        info(
-            "section.deferred",
-            (*path, word),
-            f"gpuyard validates `{word}`, but deploys none or only part of it: {lacks}",
-        )
-        for word, lacks in words.items()
-        if word in model.model_fields_set
-    ]
+def _planned(model: SpecModel, words: Mapping[str, str], path: Path) -> Iterator[Diagnostic]:
+    for word, lacks in words.items():
+        if word in model.model_fields_set:
+            yield info(
+                "section.deferred",
+                (*path, word),
+                f"gpuyard validates `{word}`, but deploys none or only part of it: {lacks}",
+            )
 
 
 def _messages(model: SpecModel, words: Mapping[str, str], path: Path) -> Iterator[tuple[Path, str]]:
     for word, becomes in words.items():
         if word in model.model_fields_set:
-            yield (*path, word), _text(word, becomes)
-
-
-def _text(word: str, becomes: str) -> str:
-    return f"`{word}` is valid but has no effect yet: {becomes}"
+            yield (*path, word), (f"`{word}` is valid but has no effect yet: {becomes}")

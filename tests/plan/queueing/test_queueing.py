@@ -200,7 +200,7 @@ def test_more_resources_together_than_a_group_can_cover_are_refused():
         groups = (ResourceGroup(resources[:count], ("a",)),)
         one = replace(planned.teams[1], resource_groups=groups)
         teams = (planned.teams[0], one)
-        return check_flavors(Draft(spec, pools={"a": planned.pools[0]}, teams=teams))
+        return list(check_flavors(Draft(spec, pools={"a": planned.pools[0]}, teams=teams)))
 
     (finding,) = check(65)
     assert finding.path == ("teams", 1, "guarantee")

@@ -128,7 +128,7 @@ def test_a_pinned_version_that_became_vulnerable_keeps_its_own_fix(monkeypatch):
 
     bad = PINS["gpu-operator"].__class__("gpu-operator", "26.3.1", PINS["gpu-operator"].source)
     monkeypatch.setattr(software, "PINS", {**PINS, "gpu-operator": bad})
-    found = check_software(Draft(spec_of(picks(kueue="0.19.2"))))
+    found = list(check_software(Draft(spec_of(picks(kueue="0.19.2")))))
     assert [f.fix.message for f in found] == ["use gpu-operator 26.3.2 or later"]
 
 

@@ -254,7 +254,7 @@ def test_an_unknown_window_is_no_better_than_a_warning(monkeypatch):
 def test_a_simulated_cluster_needs_no_support():
     day = date(2030, 1, 1)
     spec = spec_of(platform(cloud="simulated", kubernetes="1.33"))
-    assert check_kubernetes(Draft(spec, day)) == []
+    assert list(check_kubernetes(Draft(spec, day))) == []
     assert plan(spec, day)[0] is not None
 
 

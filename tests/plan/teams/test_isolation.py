@@ -73,9 +73,8 @@ def test_claimed_gpus_stand_as_close_as_whole_ones(wish):
     )
     found = [replace(plan_of(platform([pool("p")])).pools[0], sharing="dra")]
     one = Quota(pool="p", resource="nvidia.com/gpu", nominal=1, borrow=0, lend=None)
-    problems = check_isolation(
-        Draft(spec_of(raw), pools={"p": found[0]}, quotas={0: (one,), 1: (one,)})
-    )
+    draft = Draft(spec_of(raw), pools={"p": found[0]}, quotas={0: (one,), 1: (one,)})
+    problems = list(check_isolation(draft))
     assert [f.id for f in problems] == ["tenancy.isolation"] * (wish not in ALLOWED["dra"])
     for finding in problems:
         assert "(claimed GPUs of one node)" in finding.problem

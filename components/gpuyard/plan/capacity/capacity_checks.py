@@ -1,6 +1,6 @@
 """Checks of capacity options: each can be purchased, they fill the pool, and none is unused."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from gpuyard.plan.capacity.capacity_options import PREPAID
 from gpuyard.plan.capacity.scaling import scales_by_karpenter
@@ -32,37 +32,30 @@ def check_capacity_options(
     return [*findings, *provider.check_capacity(spec, pool, machines[0], path)]
 
 
-def _check_bounds(pool: Pool, path: Path) -> list[Diagnostic]:
+def _check_bounds(pool: Pool, path: Path) -> Iterator[Diagnostic]:
     """Check that reservations fit into the pool and that its capacity options fill it."""
-    reserved_nodes = sum(r.nodes or 0 for r in pool.capacity if r.reservation)
-    if reserved_nodes > pool.nodes.high:
-        return [
-            error(
-                "capacity.over_nodes",
-                (*path, "nodes"),
-                f"reservations hold {reserved_nodes} nodes, but the pool may have {pool.nodes.high}:"
-                " the rest is paid for and never used",
-                given=str(pool.nodes),
-                allowed=f"a maximum of at least {reserved_nodes} nodes",
-                fix=_hold(pool, reserved_nodes, (*path, "nodes")),
-            )
-        ]
-    if any(r.nodes is None for r in pool.capacity):
-        return []
-    total = sum(r.nodes or 0 for r in pool.capacity)
-    if total >= pool.nodes.high:
-        return []
-    return [
-        error(
+    high, reserved = pool.nodes.high, sum(r.nodes or 0 for r in pool.capacity if r.reservation)
+    total = sum(r.nodes or high for r in pool.capacity)
+    if reserved > high:
+        yield error(
+            "capacity.over_nodes",
+            (*path, "nodes"),
+            f"reservations hold {reserved} nodes, but the pool may have {high}:"
+            " the rest is paid for and never used",
+            given=str(pool.nodes),
+            allowed=f"a maximum of at least {reserved} nodes",
+            fix=_hold(pool, reserved, (*path, "nodes")),
+        )
+    elif total < high:
+        yield error(
             "capacity.short",
             (*path, "capacity"),
-            f"the capacity options provide {total} nodes, but the pool may have {pool.nodes.high}:"
-            f" {pool.nodes.high - total} nodes are not available",
+            f"the capacity options provide {total} nodes, but the pool may have {high}:"
+            f" {high - total} nodes are not available",
             given=", ".join(f"{r.mode.value} {r.nodes}" for r in pool.capacity),
-            allowed=f"capacity options for {pool.nodes.high} nodes, such as a last one without `nodes`",
+            allowed=f"capacity options for {high} nodes, such as a last one without `nodes`",
             fix=_hold(pool, total, (*path, "nodes")),
         )
-    ]
 
 
 def _hold(pool: Pool, reserved_nodes: int, path: Path) -> Fix | None:
@@ -72,11 +65,10 @@ def _hold(pool: Pool, reserved_nodes: int, path: Path) -> Fix | None:
     low = (
         reserved_nodes if pool.nodes.low == pool.nodes.high else min(pool.nodes.low, reserved_nodes)
     )
-    nodes = Range(low, reserved_nodes)
-    return Fix(message=f"write {nodes}", at=path, value=str(nodes))
+    return Fix.write(str(Range(low, reserved_nodes)), path)
 
 
-def _check_reach(pool: Pool, path: Path) -> list[Diagnostic]:
+def _check_reach(pool: Pool, path: Path) -> Iterator[Diagnostic]:
     """Find options that are never reached, and cheap ones after an unbounded expensive one."""
     unreached: list[tuple[int, str]] = []
     prepaid_nodes, before = 0, list[CapacityOptionSpec]()
@@ -96,32 +88,24 @@ def _check_reach(pool: Pool, path: Path) -> list[Diagnostic]:
         before.append(option)
     never = {index for index, _ in unreached}
     fix = _keep(pool, [r for i, r in enumerate(pool.capacity) if i not in never], path)
-    return [
-        _unreachable(pool.capacity[i], why, (*path, "capacity", i), fix) for i, why in unreached
-    ]
+    for i, why in unreached:
+        yield warning(
+            "capacity.unreachable",
+            (*path, "capacity", i),
+            f"this capacity option is never used: {why}",
+            given=pool.capacity[i].mode.value,
+            allowed="the cheapest capacity option first, and `nodes` on every option but the last",
+            fix=fix,
+        )
 
 
 def _keep(pool: Pool, options: list[CapacityOptionSpec], path: Path) -> Fix | None:
     """Fix that keeps these capacity options only."""
     if not options or len(options) == len(pool.capacity):
         return None
+    shown = ", ".join(f"{r.mode.value} {r.reservation or ''}".strip() for r in options)
     value = [r.model_dump(mode="json") for r in options]
-    return Fix(message=f"keep {_show(options)}", at=(*path, "capacity"), value=value)
-
-
-def _show(options: Iterable[CapacityOptionSpec]) -> str:
-    return ", ".join(f"{r.mode.value} {r.reservation or ''}".strip() for r in options)
-
-
-def _unreachable(option: CapacityOptionSpec, why: str, path: Path, fix: Fix | None) -> Diagnostic:
-    return warning(
-        "capacity.unreachable",
-        path,
-        f"this capacity option is never used: {why}",
-        given=option.mode.value,
-        allowed="the cheapest capacity option first, and `nodes` on every option but the last",
-        fix=fix,
-    )
+    return Fix(message=f"keep {shown}", at=(*path, "capacity"), value=value)
 
 
 def check_reservation_id(
@@ -143,7 +127,7 @@ def check_reservation_id(
 
 def _check_one_zone(
     spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], path: Path
-) -> list[Diagnostic]:
+) -> Iterator[Diagnostic]:
     """Check zones: a reservation is in one zone, so its nodes start in that zone only.
 
     Only Karpenter reads the zone of a reservation, and only of on-demand reservations, not of
@@ -158,21 +142,19 @@ def _check_one_zone(
         and all(r.mode in m.sold for m in machines)
     ]
     if not blind or len(pool.zones) == 1:
-        return []
+        return
     option = pool.capacity[blind[0]]
     first = pool.zones[0] if pool.zones else None
-    return [
-        error(
-            "capacity.one_zone",
-            (*path, "zones") if pool.zones else (*path, "capacity", blind[0]),
-            f"{option.mode.value} {option.reservation} is in one zone, and its nodes start in that zone only",
-            given=", ".join(pool.zones) or "any zone of the region",
-            allowed="the zone of the reservation; nodes in other zones need their own pool",
-            fix=Fix(message=f"write zones: [{first}]", at=(*path, "zones"), value=[first])
-            if first
-            else Fix(message="add zones: [ZONE] with the zone of the reservation"),
-        )
-    ]
+    yield error(
+        "capacity.one_zone",
+        (*path, "zones") if pool.zones else (*path, "capacity", blind[0]),
+        f"{option.mode.value} {option.reservation} is in one zone, and its nodes start in that zone only",
+        given=", ".join(pool.zones) or "any zone of the region",
+        allowed="the zone of the reservation; nodes in other zones need their own pool",
+        fix=Fix(message=f"write zones: [{first}]", at=(*path, "zones"), value=[first])
+        if first
+        else Fix(message="add zones: [ZONE] with the zone of the reservation"),
+    )
 
 
 def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path) -> Diagnostic:
@@ -195,10 +177,9 @@ def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path)
     )
 
 
-def check_reservations(draft: Draft) -> list[Diagnostic]:
+def check_reservations(draft: Draft) -> Iterator[Diagnostic]:
     """Find a reservation in several options: of one pool, of two machines, or of two pools."""
     spec = draft.spec
-    findings: list[Diagnostic] = []
     first: dict[str, tuple[Pool, int]] = {}
     for number, pool in enumerate(spec.pools):
         for index, option in enumerate(pool.capacity):
@@ -208,10 +189,7 @@ def check_reservations(draft: Draft) -> list[Diagnostic]:
                 first[option.reservation] = pool, option.nodes or 0
                 continue
             first_pool, nodes = first[option.reservation]
-            findings.append(
-                _duplicate_reservation(pool, index, first_pool, nodes, ("pools", number))
-            )
-    return findings
+            yield _duplicate_reservation(pool, index, first_pool, nodes, ("pools", number))
 
 
 def _duplicate_reservation(
@@ -245,16 +223,10 @@ def _duplicate_reservation(
     )
 
 
-def check_blocks(draft: Draft) -> list[Diagnostic]:
+def check_blocks(draft: Draft) -> Iterator[Diagnostic]:
     """Check every block: approved, not over, and at a plausible price."""
-    findings: list[Diagnostic] = []
-    for pool, option, path in _blocks(draft):
-        findings += draft.provider.check_block(draft, pool, option, path)
-    return findings
-
-
-def _blocks(draft: Draft) -> Iterator[tuple[Pool, CapacityOptionSpec, Path]]:
     for number, pool in enumerate(draft.spec.pools):
         for index, option in enumerate(pool.capacity):
             if option.mode is Capacity.BLOCK or option.purchase is not None:
-                yield pool, option, ("pools", number, "capacity", index)
+                path = ("pools", number, "capacity", index)
+                yield from draft.provider.check_block(draft, pool, option, path)

@@ -52,15 +52,13 @@ def _days(days: set[int]) -> str:
     return "*" if len(days) == WEEK_DAYS else ",".join(map(str, sorted(days)))
 
 
-def check_disruption_window(draft: Draft) -> list[Diagnostic]:
+def check_disruption_window(draft: Draft) -> Iterator[Diagnostic]:
     """Check that Karpenter can apply the window; warn where it requeues multi-node jobs."""
-    results: list[Diagnostic] = []
     for index, pool in enumerate(draft.spec.pools):
         planned = draft.pools.get(pool.name)
         if pool.disruption_window is not None and planned is not None:
             where: Path = ("pools", index, "disruption_window")
-            results += _of_pool(draft, pool.disruption_window, planned, where)
-    return results
+            yield from _of_pool(draft, pool.disruption_window, planned, where)
 
 
 def _of_pool(
@@ -83,7 +81,7 @@ def _of_pool(
             problem,
             given=window.cron,
             allowed=f"five fields without days of the month, such as `{_EXAMPLE}`: at 2:00 UTC on Saturdays",
-            fix=Fix(message=f"write {_EXAMPLE}", at=(*path, "cron"), value=_EXAMPLE),
+            fix=Fix.write(_EXAMPLE, (*path, "cron")),
         )
         return
     yield from _gangs(draft, planned, window, path)

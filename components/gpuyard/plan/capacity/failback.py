@@ -51,44 +51,37 @@ def has_failback(pool: PoolPlan) -> bool:
     return any(option.failback for option in pool.capacity_options)
 
 
-def check_failback(draft: Draft) -> list[Diagnostic]:
+def check_failback(draft: Draft) -> Iterator[Diagnostic]:
     """Check that an autoscaler moves work to a preferred option, and that no gang is affected."""
-    results: list[Diagnostic] = []
     for index, pool in enumerate(draft.spec.pools):
         planned = draft.pools.get(pool.name)
         if not pool.failback or planned is None:
             continue
         path: Path = ("pools", index, "failback")
-        results += (
-            _gangs(draft, planned, path)
-            if has_failback(planned)
-            else [_for_nothing(draft, pool, planned, path)]
-        )
-    return results
+        if has_failback(planned):
+            yield from _gangs(draft, planned, path)
+        else:
+            yield _for_nothing(draft, pool, planned, path)
 
 
 # ── no effect ─────────────────────────────────────────────────────────────────────────────────────
 def _for_nothing(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Diagnostic:
     if draft.provider.compute_class(draft.spec, pool) or _by_karpenter(draft.spec, pool):
-        return _nothing_better(pool, path)
+        modes = ", then ".join(option.mode.value for option in pool.capacity)
+        why = (
+            "the pool has one capacity option: there is no preferred one to return to"
+            if len(pool.capacity) == 1
+            else "Karpenter moves to cheaper nodes only, and no capacity option costs more than an earlier one"
+        )
+        return warning(
+            "moves.ladder",
+            path,
+            f"{why}; the field has no effect",
+            given=modes,
+            allowed="capacity options such as reserved, then spot, then on-demand",
+            fix=_without(path),
+        )
     return _unsupported_scaling(draft, pool, planned, path)
-
-
-def _nothing_better(pool: Pool, path: Path) -> Diagnostic:
-    modes = ", then ".join(option.mode.value for option in pool.capacity)
-    why = (
-        "the pool has one capacity option: there is no preferred one to return to"
-        if len(pool.capacity) == 1
-        else "Karpenter moves to cheaper nodes only, and no capacity option costs more than an earlier one"
-    )
-    return warning(
-        "moves.ladder",
-        path,
-        f"{why}; the field has no effect",
-        given=modes,
-        allowed="capacity options such as reserved, then spot, then on-demand",
-        fix=_without(path),
-    )
 
 
 def _unsupported_scaling(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Diagnostic:

@@ -12,7 +12,6 @@ from gpuyard.plan.records import (
     InterruptionPlan,
     PoolInterruption,
     PoolPlan,
-    ShapePlan,
     SpotDisruption,
 )
 from gpuyard.provider import provider_of
@@ -74,17 +73,16 @@ def _pool(draft: Draft, pool: PoolPlan) -> PoolInterruption:
     interruption = draft.spec.queueing.interruption
     loss = None
     if interruption and notice is not None:
-        jobs = [_gpus(pool, shape) for shape in draft.shapes if shape.pool == pool.name]
+        shares = {a.resource: a.gpu_share for a in pool.advertised}
+        jobs = [  # whole GPUs, at least one on each node
+            shape.nodes * max(1, int(shape.per_node * shares[shape.resource]))
+            for shape in draft.shapes
+            if shape.pool == pool.name
+        ]
         loss = _loss(interruption, notice, max(jobs, default=sum(spot) * pool.gpus_per_node))
     return PoolInterruption(
         pool=pool.name, capacity_options=_ways(pool), notice_seconds=notice, loss=loss
     )
-
-
-def _gpus(pool: PoolPlan, shape: ShapePlan) -> int:
-    """Whole GPUs that a shape uses, at least one on each node."""
-    share = next(a.gpu_share for a in pool.advertised if a.resource == shape.resource)
-    return shape.nodes * max(1, int(shape.per_node * share))
 
 
 def _loss(interruption: InterruptionSpec, notice: int, gpus: int) -> SpotDisruption:
@@ -102,31 +100,28 @@ def _has_time(interruption: InterruptionSpec, notice: int) -> bool:
     return interruption.checkpoint_seconds <= notice - LOOK_SECONDS
 
 
-def check_interruption(draft: Draft) -> list[Diagnostic]:
+def check_interruption(draft: Draft) -> Iterator[Diagnostic]:
     """Jobs that a notice fails, losses above the limit, and checkpoints longer than the notice."""
-    interruption = draft.spec.queueing.interruption
-    plan = draft.interruption
+    interruption, plan = draft.spec.queueing.interruption, draft.interruption
     if plan is None:
-        return []
-    words = [*_no_time(interruption, plan), *_loses(interruption, plan)] if interruption else []
-    return [*_fails(draft.spec.kubernetes, plan), *words]
-
-
-def _fails(kubernetes: str, plan: InterruptionPlan) -> Iterator[Diagnostic]:
-    if not plan.pools or kubernetes not in KUBERNETES_MINORS or changes_jobs(kubernetes):
         return
-    yield info(
-        "spot.fails_jobs",
-        ("kubernetes",),
-        f"Kubernetes {kubernetes} counts a pod lost with its node as a failure: jobs in"
-        f" {format_list(each.pool for each in plan.pools)} without a podFailurePolicy may reach their"
-        " backoffLimit and fail, before they are requeued",
-        given=kubernetes,
-        allowed=f"1.{MUTATES_SINCE} or newer",
-        fix=Fix(
-            message=f"upgrade to 1.{MUTATES_SINCE}, or ignore DisruptionTarget in every job's podFailurePolicy"
-        ),
-    )
+    minor = draft.spec.kubernetes
+    if plan.pools and minor in KUBERNETES_MINORS and not changes_jobs(minor):
+        yield info(
+            "spot.fails_jobs",
+            ("kubernetes",),
+            f"Kubernetes {minor} counts a pod lost with its node as a failure: jobs in"
+            f" {format_list(each.pool for each in plan.pools)} without a podFailurePolicy may reach their"
+            " backoffLimit and fail, before they are requeued",
+            given=minor,
+            allowed=f"1.{MUTATES_SINCE} or newer",
+            fix=Fix(
+                message=f"upgrade to 1.{MUTATES_SINCE}, or ignore DisruptionTarget in every job's podFailurePolicy"
+            ),
+        )
+    if interruption:
+        yield from _no_time(interruption, plan)
+        yield from _loses(interruption, plan)
 
 
 def _no_time(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Diagnostic]:
@@ -170,5 +165,5 @@ def _loses(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator[D
         allowed=f"at most {interruption.max_lost_minutes} minutes lost: a checkpoint every {every} minutes"
         if every > 0
         else f"at most {interruption.max_lost_minutes} minutes lost: a checkpoint that takes less time",
-        fix=Fix(message=f"write {every}", at=at, value=every) if every > 0 else None,
+        fix=Fix.write(every, at) if every > 0 else None,
     )

@@ -74,83 +74,72 @@ def _stretches(windows: tuple[KeepWarmWindow, ...]) -> Iterator[tuple[float, int
 
 def check_keep_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Diagnostic]:
     """Check that windows start and end, name a known time zone, and fit the pool's nodes."""
-    findings: list[Diagnostic] = []
-    for index, window in enumerate(pool.keep_warm):
-        here = (*path, "keep_warm", index)
-        findings += [
-            *_check_cron(window, here),
-            *_check_zone(window, here),
-            *_check_nodes(window, pool, here),
-        ]
+    here = (*path, "keep_warm")
+    findings = [
+        finding
+        for index, window in enumerate(pool.keep_warm)
+        for finding in _check_window(window, pool, (*here, index))
+    ]
     if not findings and not fixed:
-        if warm_hours_per_week(pool) >= WEEK_DAYS * 24:
-            findings.append(_never_ends(pool, path))
-        else:
-            findings += _run_over(pool, path)
-    if pool.keep_warm and not fixed and _queued(pool):
-        findings.append(_asked_for_alone(path))
-    if pool.keep_warm and fixed:
+        findings += _check_gaps(pool, here)
+    if not pool.keep_warm:
+        return findings
+    remove = Fix(message="remove `keep_warm`", at=here)
+    # nodes exist for queued requests only, which needs flex-start options only
+    flex = all(option.mode is Capacity.FLEX_START for option in pool.capacity)
+    if not fixed and flex and pool.provisioning is Provisioning.QUEUED:
+        findings.append(
+            warning(
+                "warm.queued",
+                here,
+                "GKE creates nodes with queued provisioning for a job's request only: a keep-warm window"
+                " keeps none",
+                given="provisioning: queued",
+                allowed="keep_warm on a pool without queued provisioning",
+                fix=remove,
+            )
+        )
+    if fixed:
         findings.append(
             warning(
                 "warm.fixed",
-                (*path, "keep_warm"),
+                here,
                 f"the pool does not scale: its {pool.nodes.high} nodes always run, with or without a window",
                 given=f"{len(pool.keep_warm)} windows",
                 allowed="keep_warm only on a pool that scales",
-                fix=Fix(message="remove `keep_warm`", at=(*path, "keep_warm")),
+                fix=remove,
             )
         )
     return findings
 
 
-def _queued(pool: Pool) -> bool:
-    """Whether its nodes exist for queued requests only, which needs flex-start options only."""
-    flex = all(option.mode is Capacity.FLEX_START for option in pool.capacity)
-    return flex and pool.provisioning is Provisioning.QUEUED
-
-
-def _asked_for_alone(path: Path) -> Diagnostic:
-    return warning(
-        "warm.queued",
-        (*path, "keep_warm"),
-        "GKE creates nodes with queued provisioning for a job's request only: a keep-warm window"
-        " keeps none",
-        given="provisioning: queued",
-        allowed="keep_warm on a pool without queued provisioning",
-        fix=Fix(message="remove `keep_warm`", at=(*path, "keep_warm")),
-    )
-
-
-def _never_ends(pool: Pool, path: Path) -> Diagnostic:
-    """Windows that follow each other without a gap have the effect of a minimum."""
-    least = min(nodes for _, nodes in _stretches(pool.keep_warm))
-    nodes = Range(max(least, pool.nodes.low), pool.nodes.high)
-    return warning(
-        "warm.never_ends",
-        (*path, "keep_warm"),
-        f"each window lasts until the next one starts: {least} nodes always run",
-        given=" and ".join(f"{each.hours:g} hours from {each.cron}" for each in pool.keep_warm),
-        allowed="windows with hours in between",
-        fix=Fix(message=f"write nodes: {nodes}, or shorter windows"),
-    )
-
-
-def _run_over(pool: Pool, path: Path) -> Iterator[Diagnostic]:
-    """Windows that start again before they end: the overlap counts once."""
+def _check_gaps(pool: Pool, path: Path) -> Iterator[Diagnostic]:
+    """Windows without a gap have the effect of a minimum; of windows that overlap, the overlap counts once."""
+    if warm_hours_per_week(pool) >= WEEK_DAYS * 24:
+        least = min(nodes for _, nodes in _stretches(pool.keep_warm))
+        nodes = Range(max(least, pool.nodes.low), pool.nodes.high)
+        yield warning(
+            "warm.never_ends",
+            path,
+            f"each window lasts until the next one starts: {least} nodes always run",
+            given=" and ".join(f"{each.hours:g} hours from {each.cron}" for each in pool.keep_warm),
+            allowed="windows with hours in between",
+            fix=Fix(message=f"write nodes: {nodes}, or shorter windows"),
+        )
+        return
     for index, window in enumerate(pool.keep_warm):
         cron = read_cron(window.cron)
         gap = _shortest_gap(cron) if isinstance(cron, Cron) else 0
         if gap and window.hours * 60 > gap:
             hours = math.floor(gap / 60 * _EXACT) / _EXACT
+            at = (*path, index, "hours")
             yield warning(
                 "warm.runs_over",
-                (*path, "keep_warm", index, "hours"),
+                at,
                 f"the window starts again after {hours:g} hours, before its {window.hours:g} hours end",
                 given=f"{window.hours:g}",
                 allowed=f"at most {hours:g}",
-                fix=Fix(
-                    message=f"write {hours:g}", at=(*path, "keep_warm", index, "hours"), value=hours
-                ),
+                fix=Fix(message=f"write {hours:g}", at=at, value=hours),
             )
 
 
@@ -163,22 +152,6 @@ def _shortest_gap(cron: Cron) -> float:
         for minute in cron.minutes
     ]
     return min((after - before for before, after in pairwise(starts)), default=0)
-
-
-def _check_cron(window: KeepWarmWindow, path: Path) -> list[Diagnostic]:
-    problem = cron_error(window.cron)
-    if not problem:
-        return []
-    return [
-        error(
-            "warm.cron",
-            (*path, "cron"),
-            problem,
-            given=window.cron,
-            allowed=f"five fields, such as `{_EXAMPLE}`: at 7:00 from Monday to Friday",
-            fix=Fix(message=f"write {_EXAMPLE}", at=(*path, "cron"), value=_EXAMPLE),
-        )
-    ]
 
 
 @cache
@@ -212,45 +185,46 @@ def nearest_zone(name: str) -> str:
     return nearest_name(name, sorted(known)) or "UTC"
 
 
-def _check_zone(window: KeepWarmWindow, path: Path) -> list[Diagnostic]:
-    suggestion = nearest_zone(window.time_zone)
-    if not suggestion:
-        return []
-    return [
-        error(
-            "warm.time_zone",
+def unknown_zone(kind: str, name: str, path: Path) -> Iterator[Diagnostic]:
+    """The finding about the time zone of a schedule, if it is unknown."""
+    if suggestion := nearest_zone(name):
+        yield error(
+            kind,
             (*path, "time_zone"),
             "unknown time zone",
-            given=window.time_zone,
+            given=name,
             allowed="an IANA name, such as Europe/Paris or America/New_York",
-            fix=Fix(message=f"write {suggestion}", at=(*path, "time_zone"), value=suggestion),
+            fix=Fix.write(suggestion, (*path, "time_zone")),
         )
-    ]
 
 
-def _check_nodes(window: KeepWarmWindow, pool: Pool, path: Path) -> list[Diagnostic]:
+def _check_window(window: KeepWarmWindow, pool: Pool, path: Path) -> Iterator[Diagnostic]:
+    if problem := cron_error(window.cron):
+        yield error(
+            "warm.cron",
+            (*path, "cron"),
+            problem,
+            given=window.cron,
+            allowed=f"five fields, such as `{_EXAMPLE}`: at 7:00 from Monday to Friday",
+            fix=Fix.write(_EXAMPLE, (*path, "cron")),
+        )
+    yield from unknown_zone("warm.time_zone", window.time_zone, path)
     here, low, high = (*path, "nodes"), pool.nodes.low, pool.nodes.high
     if window.nodes > high:
-        fix = Fix(message=f"write {high}", at=here, value=high) if high else None
-        return [
-            error(
-                "warm.over_nodes",
-                here,
-                f"the window keeps {window.nodes} nodes, but the pool may have {high}",
-                given=str(window.nodes),
-                allowed=f"{low + 1} to {high}" if high > low else "no window",
-                fix=fix or Fix(message="remove the window", at=path),
-            )
-        ]
-    if window.nodes <= low < high:
-        return [
-            warning(
-                "warm.no_effect",
-                here,
-                f"{low} nodes always run: a window of {window.nodes} adds none",
-                given=str(window.nodes),
-                allowed=f"{low + 1} to {high}",
-                fix=Fix(message=f"write {low + 1}", at=here, value=low + 1),
-            )
-        ]
-    return []
+        yield error(
+            "warm.over_nodes",
+            here,
+            f"the window keeps {window.nodes} nodes, but the pool may have {high}",
+            given=str(window.nodes),
+            allowed=f"{low + 1} to {high}" if high > low else "no window",
+            fix=Fix.write(high, here) if high else Fix(message="remove the window", at=path),
+        )
+    elif window.nodes <= low < high:
+        yield warning(
+            "warm.no_effect",
+            here,
+            f"{low} nodes always run: a window of {window.nodes} adds none",
+            given=str(window.nodes),
+            allowed=f"{low + 1} to {high}",
+            fix=Fix.write(low + 1, here),
+        )

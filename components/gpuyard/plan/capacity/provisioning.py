@@ -4,7 +4,7 @@ No policy merges pod sets: Kueue v0.19.2 marks only the pods of the first merged
 provisioned, and the autoscaler would start nodes for the others again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpuyard.plan.capacity.scaling import installs_autoscaler, scaling_of
 from gpuyard.plan.records import AdmissionCheckPlan, PoolPlan
@@ -73,58 +73,57 @@ def _check(spec: PlatformSpec, word: Provisioning, pools: list[PoolPlan]) -> Adm
     )
 
 
-def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:
+def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> Iterator[Diagnostic]:
     """Check that the autoscaler supports the requests, and can provide the nodes."""
     if pool.provisioning is None:
-        return _flex_start(spec, pool, path)
-    word, at = pool.provisioning.value, (*path, "provisioning")
-    without = Fix(message="remove it", at=at)
-    if spec.queueing.clusters:
-        return [
-            error(
-                "provisioning.clusters",
-                at,
-                "jobs run on other clusters, and a Kueue queue cannot both dispatch jobs to other clusters"
-                " and request nodes here",
-                given=word,
-                allowed="provisioning in the stack files of those clusters",
-                fix=without,
-            )
-        ]
-    scaling = scaling_of(spec.cloud, pool)
-    if scaling is Scaling.KARPENTER:
-        return [_unanswered(word, at, without)]
-    if pool.provisioning is Provisioning.QUEUED and not _sells_queued(spec, pool):
-        return [_not_queued(spec, pool, at, scaling)]
-    return _useful(spec, scaling, word, at)
-
-
-def _useful(spec: PlatformSpec, scaling: Scaling, word: str, at: Path) -> list[Diagnostic]:
-    if spec.cloud is Cloud.SIMULATED:
-        return []
-    if scaling is Scaling.FIXED:
-        return [
-            warning(
-                "provisioning.fixed",
-                at,
-                "the pool does not scale: its queue knows the free capacity without a request",
-                given=word,
-                allowed="a pool that scales",
-                fix=Fix(message="remove it", at=at),
-            )
-        ]
-    return [] if provider_of(spec.cloud).has_queued_provisioning else [_flag(spec, word, at)]
-
-
-def _unanswered(word: str, at: Path, fix: Fix) -> Diagnostic:
-    return error(
-        "provisioning.karpenter",
-        at,
-        "Karpenter does not support ProvisioningRequest: every job would wait forever",
-        given=f"{word} with scaling karpenter",
-        allowed="scaling: autoscaler",
-        fix=fix,
+        yield from _flex_start(spec, pool, path)
+        return
+    word, at, scaling = (
+        pool.provisioning.value,
+        (*path, "provisioning"),
+        scaling_of(spec.cloud, pool),
     )
+    if spec.queueing.clusters:
+        yield error(
+            "provisioning.clusters",
+            at,
+            "jobs run on other clusters, and a Kueue queue cannot both dispatch jobs to other clusters"
+            " and request nodes here",
+            given=word,
+            allowed="provisioning in the stack files of those clusters",
+            fix=Fix.remove(at),
+        )
+    elif scaling is Scaling.KARPENTER:
+        yield error(
+            "provisioning.karpenter",
+            at,
+            "Karpenter does not support ProvisioningRequest: every job would wait forever",
+            given=f"{word} with scaling karpenter",
+            allowed="scaling: autoscaler",
+            fix=Fix.remove(at),
+        )
+    elif pool.provisioning is Provisioning.QUEUED and not _sells_queued(spec, pool):
+        yield _not_queued(spec, pool, at, scaling)
+    elif spec.cloud is Cloud.SIMULATED:
+        return
+    elif scaling is Scaling.FIXED:
+        yield warning(
+            "provisioning.fixed",
+            at,
+            "the pool does not scale: its queue knows the free capacity without a request",
+            given=word,
+            allowed="a pool that scales",
+            fix=Fix.remove(at),
+        )
+    elif not provider_of(spec.cloud).has_queued_provisioning:
+        flag = f"Cluster Autoscaler must run with {REQUESTS_FLAG}; "
+        yield info(
+            "provisioning.flag",
+            at,
+            f"{'' if installs_autoscaler(spec) else flag}Kueue sends requests only if the ProvisioningRequest CRD"
+            " existed when it started, and gpuyard does not install that CRD",
+            given=word,
+        )
 
 
 def _sells_queued(spec: PlatformSpec, pool: Pool) -> bool:
@@ -140,9 +139,9 @@ def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> D
         else "GKE queues requests for flex-start nodes only, and pods of a request run on no other nodes"
     )
     suggestion = Provisioning.CHECK if scaling is Scaling.FIXED else Provisioning.ATOMIC
-    fix = Fix(message=f"write {suggestion.value}", at=at, value=suggestion.value)
+    fix = Fix.write(suggestion.value, at)
     if scaling is Scaling.FIXED and spec.cloud is not Cloud.SIMULATED:
-        fix = Fix(message="remove it", at=at)
+        fix = Fix.remove(at)
     return error(
         "provisioning.queued",
         at,
@@ -153,35 +152,21 @@ def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> D
     )
 
 
-def _flag(spec: PlatformSpec, word: str, at: Path) -> Diagnostic:
-    is_installed = installs_autoscaler(spec)
-    flag = "" if is_installed else f"Cluster Autoscaler must run with {REQUESTS_FLAG}; "
-    return info(
-        "provisioning.flag",
-        at,
-        f"{flag}Kueue sends requests only if the ProvisioningRequest CRD existed when it started, and"
-        " gpuyard does not install that CRD",
-        given=word,
-    )
-
-
-def _flex_start(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:
+def _flex_start(spec: PlatformSpec, pool: Pool, path: Path) -> Iterator[Diagnostic]:
     """Nodes of a gang that start one by one are billed while they wait for the rest."""
     gang = next((s for s in spec.shapes if s.nodes > 1 and s.pool in {None, pool.name}), None)
     flex = any(r.mode is Capacity.FLEX_START for r in pool.capacity)
     if gang is None or not provider_of(spec.cloud).has_queued_provisioning or not flex:
-        return []
+        return
     fix = Fix(message="move the flex-start nodes to a separate pool with provisioning: queued")
     if _sells_queued(spec, pool):
         at = (*path, "provisioning")
         fix = Fix(message="write provisioning: queued", at=at, value=Provisioning.QUEUED.value)
-    return [
-        warning(
-            "provisioning.flex_start",
-            path,
-            f"shape {gang.name} needs {gang.nodes} nodes, and flex-start nodes start one by one:"
-            f" each is billed, and its time ({FLEX_START.description}) runs, while it waits for the others",
-            allowed="provisioning: queued, which starts all nodes of a job at once",
-            fix=fix,
-        )
-    ]
+    yield warning(
+        "provisioning.flex_start",
+        path,
+        f"shape {gang.name} needs {gang.nodes} nodes, and flex-start nodes start one by one:"
+        f" each is billed, and its time ({FLEX_START.description}) runs, while it waits for the others",
+        allowed="provisioning: queued, which starts all nodes of a job at once",
+        fix=fix,
+    )

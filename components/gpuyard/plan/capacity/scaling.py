@@ -78,7 +78,7 @@ def check_blind(pool: Pool, advertised: AdvertisedResources, path: Path) -> list
             f"the autoscaler reads {', '.join(hidden)} from a running node: it cannot scale up from zero",
             given=str(pool.nodes),
             allowed=f"{nodes}, so that one node always runs",
-            fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
+            fix=Fix.write(str(nodes), (*path, "nodes")),
         )
     ]
 
@@ -107,23 +107,20 @@ def _system_scales(spec: PlatformSpec) -> bool:
     return system is not None and system.nodes.low < system.nodes.high
 
 
-def check_autoscaler(draft: Draft) -> list[Diagnostic]:
+def check_autoscaler(draft: Draft) -> Iterator[Diagnostic]:
     """Report that gpuyard does not install Cluster Autoscaler in an existing cluster."""
     spec = draft.spec
     if not draft.provider.needs_autoscaler or installs_autoscaler(spec):
-        return []
+        return
     names = [pool.name for pool in draft.valid_pools.values() if pool.scaling is Scaling.AUTOSCALER]
-    if not names:
-        return []
-    return [
-        info(
+    if names:
+        yield info(
             "scaling.yours",
             ("pools",),
             f"node groups of {', '.join(names)} have the tags that Cluster Autoscaler reads, but gpuyard"
             " does not install Cluster Autoscaler in an existing cluster: without one, the groups keep"
             " their initial size",
         )
-    ]
 
 
 def installs_karpenter(spec: PlatformSpec) -> bool:

@@ -91,16 +91,14 @@ def _key_elsewhere(draft: Draft) -> Iterator[Diagnostic]:
         )
 
 
-def check_tags(draft: Draft) -> list[Diagnostic]:
+def check_tags(draft: Draft) -> Iterator[Diagnostic]:
     """A tag that one service rejects stops a deployment midway, after others accepted it."""
     tags, limits = draft.spec.tags, draft.provider.tag_limits
     if limits is None:
-        return []
+        return
     limit = limits.maximum - limits.reserved_by_gpuyard
-    if len(tags) <= limit:
-        return []
-    return [
-        error(
+    if len(tags) > limit:
+        yield error(
             "tags.too_many",
             ("tags",),
             f"a resource has at most {limits.maximum} tags on {draft.spec.cloud.value}, of which gpuyard and"
@@ -109,4 +107,3 @@ def check_tags(draft: Draft) -> list[Diagnostic]:
             allowed=f"{limit} tags",
             fix=Fix(message=f"remove {len(tags) - limit} of them"),
         )
-    ]

@@ -15,8 +15,8 @@ from gpuyard.plan.draft import Draft
 from gpuyard.provider import provider_of
 from gpuyard.spec.late_inputs import is_late_input, is_late_list
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.sections import Apply, ClusterSpec
-from gpuyard_core.catalogue.cluster.names import SECURITY_GROUP, ClusterNames
+from gpuyard.spec.sections import Apply
+from gpuyard_core.catalogue.cluster.names import SECURITY_GROUP
 from gpuyard_core.catalogue.purchasing import IdFormat
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info
 
@@ -26,14 +26,14 @@ _WIDEST = {4: 8, 6: 32}
 """By IP version, the shortest prefix of one owner's network; two /1 networks are the internet."""
 
 
-def check_endpoint(draft: Draft) -> list[Diagnostic]:
+def check_endpoint(draft: Draft) -> Iterator[Diagnostic]:
     """Check that the Kubernetes API is open to your own networks only, never to the internet."""
     public = cluster_spec(draft.spec).endpoint.public
     wide = {i for i, cidr in enumerate(public) if _is_wide(cidr)}
     path: Path = (*_CLUSTER, "endpoint", "public")
     retained = [cidr for i, cidr in enumerate(public) if i not in wide]
-    return [
-        error(
+    for i in sorted(wide):
+        yield error(
             "cluster.open",
             (*path, i),
             "the Kubernetes API would be open to the internet, or a large part of it",
@@ -43,8 +43,6 @@ def check_endpoint(draft: Draft) -> list[Diagnostic]:
                 message="remove it: the private endpoint remains", at=path, value=retained or None
             ),
         )
-        for i in sorted(wide)
-    ]
 
 
 def _is_wide(cidr: str) -> bool:
@@ -52,21 +50,19 @@ def _is_wide(cidr: str) -> bool:
     return network.prefixlen < _WIDEST[4 if isinstance(network, IPv4Network) else 6]
 
 
-def check_cluster_names(draft: Draft) -> list[Diagnostic]:
+def check_cluster_names(draft: Draft) -> Iterator[Diagnostic]:
     """Check the form of principals, keys and networks before the cloud rejects them midway."""
     cloud = draft.spec.cloud.value
-    return [
-        error(
-            "cluster.name_form",
-            path,
-            f"not the name of {what} on {cloud}",
-            given=value,
-            allowed=f"a value such as {form.example}",
-            fix=Fix(message="copy it from the cloud's console or CLI"),
-        )
-        for what, path, value, form in _names(draft)
-        if not is_late_input(value) and not form.pattern.fullmatch(value)
-    ]
+    for what, path, value, form in _names(draft):
+        if not is_late_input(value) and not form.pattern.fullmatch(value):
+            yield error(
+                "cluster.name_form",
+                path,
+                f"not the name of {what} on {cloud}",
+                given=value,
+                allowed=f"a value such as {form.example}",
+                fix=Fix(message="copy it from the cloud's console or CLI"),
+            )
 
 
 def _names(draft: Draft) -> Iterator[tuple[str, Path, str, IdFormat]]:
@@ -84,39 +80,54 @@ def _names(draft: Draft) -> Iterator[tuple[str, Path, str, IdFormat]]:
         for side in ("private", "public"):
             for i, subnet in enumerate(getattr(cluster.network.subnets, side)):
                 yield "a subnet", (*network, "subnets", side, i), subnet, formats.subnet
-    yield from _names_of_nodes(cluster, formats)
-
-
-def _names_of_nodes(
-    cluster: ClusterSpec, formats: ClusterNames
-) -> Iterator[tuple[str, Path, str, IdFormat]]:
     for i, group in enumerate(cluster.network.security_groups):
-        yield (
-            "a security group",
-            (*_CLUSTER, "network", "security_groups", i),
-            group,
-            SECURITY_GROUP,
-        )
-    for word, of in _IDENTITIES.items():
-        if (role := getattr(cluster.roles, word)) is not None:
-            yield f"the identity of {of}", (*_CLUSTER, "roles", word), role, formats.role
+        yield "a security group", (*network, "security_groups", i), group, SECURITY_GROUP
+    roles = ((word, of, getattr(cluster.roles, word)) for word, of in _IDENTITIES.items())
+    yield from (
+        (f"the identity of {of}", (*_CLUSTER, "roles", word), role, formats.role)
+        for word, of, role in roles
+        if role is not None
+    )
 
 
 def check_cluster_zones(draft: Draft) -> list[Diagnostic]:
     """Check zones: all in the region, at least two on aws, and including every zone of a pool."""
-    form = draft.provider.zone_names
+    form, cluster = draft.provider.zone_names, cluster_spec(draft.spec)
     if form is None:
         return []
-    zones, path = cluster_spec(draft.spec).zones, (*_CLUSTER, "zones")
-    results = [
-        f for i, zone in enumerate(zones) if (f := _zone(draft, form, zone, (*path, i))) is not None
-    ]
+    zones, path = cluster.zones, (*_CLUSTER, "zones")
     if not zones:
-        return [*_too_many(draft), *_too_few_subnets(draft)]
-    return results or [
-        *(_too_few(draft, zones, path) or _too_few_subnets(draft)),
-        *_pools_elsewhere(draft, form, zones),
-    ]
+        findings = _too_few_subnets(draft)
+        if len(zones_with_subnets(draft.spec)) > MOST_ZONES:  # no region has as many zones
+            findings.append(
+                error(
+                    "cluster.zone",
+                    ("pools",),
+                    "the cluster needs subnets in more zones than its network allows",
+                    given=format_list(cluster_zones(draft.spec)),
+                    allowed=f"{MOST_ZONES} zones",
+                    fix=Fix(message="use fewer zones for pools"),
+                )
+            )
+        return findings
+    wrong = [f for i, zone in enumerate(zones) if (f := _zone(draft, form, zone, (*path, i)))]
+    if wrong:
+        return wrong
+    findings = _too_few_subnets(draft)
+    # EKS places its control plane in two availability zones, and rejects subnets in only one
+    few = draft.provider.has_zonal_subnets and len(without_local_zones(zones)) < EKS_ZONES
+    if few and not cluster.existing:
+        findings = [
+            error(
+                "cluster.zone",
+                path,
+                "EKS needs subnets in two availability zones",
+                given=format_list(zones),
+                allowed="two availability zones or more, Local Zones not counted; pools may be in one of them",
+                fix=Fix(message="add a second zone, or remove `zones`", at=path),
+            )
+        ]
+    return [*findings, *_pools_elsewhere(draft, form, zones)]
 
 
 def _zone(draft: Draft, form: IdFormat, zone: str, path: Path) -> Diagnostic | None:
@@ -132,57 +143,18 @@ def _zone(draft: Draft, form: IdFormat, zone: str, path: Path) -> Diagnostic | N
     return error("cluster.zone", path, problem, given=zone, allowed=allowed, fix=fix)
 
 
-def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Diagnostic]:
-    """EKS places its control plane in two availability zones, and rejects subnets in only one."""
-    if (
-        not draft.provider.has_zonal_subnets
-        or len(without_local_zones(zones)) >= EKS_ZONES
-        or cluster_spec(draft.spec).existing
-    ):
-        return []
-    return [
-        error(
-            "cluster.zone",
-            path,
-            "EKS needs subnets in two availability zones",
-            given=format_list(zones),
-            allowed="two availability zones or more, Local Zones not counted; pools may be in one of them",
-            fix=Fix(message="add a second zone, or remove `zones`", at=path),
-        )
-    ]
-
-
-def _too_many(draft: Draft) -> list[Diagnostic]:
-    """A network has at most this many private subnets; no region has as many zones."""
-    zones = zones_with_subnets(draft.spec)
-    if len(zones) <= MOST_ZONES:
-        return []
-    return [
-        error(
-            "cluster.zone",
-            ("pools",),
-            "the cluster needs subnets in more zones than its network allows",
-            given=format_list(cluster_zones(draft.spec)),
-            allowed=f"{MOST_ZONES} zones",
-            fix=Fix(message="use fewer zones for pools"),
-        )
-    ]
-
-
-def _pools_elsewhere(draft: Draft, form: IdFormat, zones: tuple[str, ...]) -> list[Diagnostic]:
+def _pools_elsewhere(draft: Draft, form: IdFormat, zones: tuple[str, ...]) -> Iterator[Diagnostic]:
     """Zones that are invalid or in another region are reported by `pool.zone`."""
-    return [
-        error(
-            "cluster.zone",
-            ("pools", i, "zones"),
-            "the cluster has no subnet in these zones",
-            given=format_list(missing),
-            allowed=format_list(zones),
-            fix=Fix(message=f"add {format_list(missing)} to `cluster.zones`"),
-        )
-        for i, pool in enumerate(draft.spec.pools)
-        if (missing := [z for z in pool.zones if z not in zones and _is_zone(draft, form, z)])
-    ]
+    for i, pool in enumerate(draft.spec.pools):
+        if missing := [z for z in pool.zones if z not in zones and _is_zone(draft, form, z)]:
+            yield error(
+                "cluster.zone",
+                ("pools", i, "zones"),
+                "the cluster has no subnet in these zones",
+                given=format_list(missing),
+                allowed=format_list(zones),
+                fix=Fix(message=f"add {format_list(missing)} to `cluster.zones`"),
+            )
 
 
 def _is_zone(draft: Draft, form: IdFormat, zone: str) -> bool:

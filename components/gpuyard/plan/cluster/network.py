@@ -69,7 +69,7 @@ def _overlaps(draft: Draft, ranges: dict[str, str]) -> Iterator[Diagnostic]:
 
 
 # ── addresses ─────────────────────────────────────────────────────────────────────────────────────
-def check_addresses(draft: Draft) -> list[Diagnostic]:
+def check_addresses(draft: Draft) -> Iterator[Diagnostic]:
     """Check that there are addresses for the maximum of nodes."""
     if (
         not _is_made(draft)
@@ -77,11 +77,10 @@ def check_addresses(draft: Draft) -> list[Diagnostic]:
         or check_ranges(draft)
         or check_cluster_zones(draft)
     ):
-        return []
+        return
     ranges = cluster_ranges(draft.spec)
-    if "cidr" not in ranges:
-        return []
-    return list(draft.provider.check_addresses(draft, ranges))
+    if "cidr" in ranges:
+        yield from draft.provider.check_addresses(draft, ranges)
 
 
 def too_small(draft: Draft, word: str, who: str, needs: int, free: int, has: str) -> Diagnostic:

@@ -133,18 +133,16 @@ def plan_fees(spec: PlatformSpec) -> tuple[Fee, ...]:
     if spec.cloud is Cloud.SIMULATED:
         return ()
     if mine is not None:
-        return (_user_provided(mine, listed),)
+        return (
+            Fee(
+                service=listed.service if listed else "your own",
+                minimum_usd_per_hour=mine,
+                expected_usd_per_hour=mine,
+                maximum_usd_per_hour=mine,
+                basis="your price",
+            ),
+        )
     return (_listed(spec, listed),) if listed and not spec.cluster_exists else ()
-
-
-def _user_provided(usd: float, listed: ClusterFee | None) -> Fee:
-    return Fee(
-        service=listed.service if listed else "your own",
-        minimum_usd_per_hour=usd,
-        expected_usd_per_hour=usd,
-        maximum_usd_per_hour=usd,
-        basis="your price",
-    )
 
 
 def _listed(spec: PlatformSpec, fee: ClusterFee) -> Fee:
@@ -263,12 +261,12 @@ def plan_bill(
     """The bill of all pools and the system nodes, and each team's share of it."""
     percent = utilisation_percent(spec)
     parts = _parts(spec, pools, system and prices_in_region(system, region), percent / 100, region)
-    committed = apply_commitments(
-        spec.prices,
-        minimum=[(p.machine.name, p.covered(p.minimum)) for p in parts],
-        expected=[(p.machine.name, p.covered(p.expected)) for p in parts],
-        maximum=[(p.machine.name, p.surely_covered()) for p in parts],
-    )
+    needs = {
+        "minimum": [(p.machine.name, p.covered(p.minimum)) for p in parts],
+        "expected": [(p.machine.name, p.covered(p.expected)) for p in parts],
+        "maximum": [(p.machine.name, p.surely_covered()) for p in parts],
+    }
+    committed = {case: apply_commitments(spec.prices, each) for case, each in needs.items()}
     lines = tuple(_line(part, index, committed) for index, part in enumerate(parts))
     commitments = plan_commitments(
         spec.prices,
@@ -402,8 +400,9 @@ def _highest(prices: Iterable[NodePrice]) -> float | None:
     return None if len(known) < len(highs) else max(known)
 
 
-def _line(part: _Part, index: int, committed: CommittedNodes) -> BillLine:
+def _line(part: _Part, index: int, committed: Mapping[str, CommittedNodes]) -> BillLine:
     prices = tuple(s.price for s in part.steps)
+    minimum, expected, maximum = (committed[case].lines[index] for case in COST_CASES)
     return BillLine(
         pool=part.pool,
         machine=part.machine.name,
@@ -411,14 +410,14 @@ def _line(part: _Part, index: int, committed: CommittedNodes) -> BillLine:
         running_nodes=part.running,
         used_nodes=part.used,
         usd_per_node=_highest(prices),
-        minimum=_cost(part, part.minimum, committed.minimum[index], "low"),
-        expected=_cost(part, part.expected, committed.expected[index], "mean"),
-        maximum=_cost(part, part.maximum, committed.maximum[index], "high"),
+        minimum=_cost(part, part.minimum, minimum, "low"),
+        expected=_cost(part, part.expected, expected, "mean"),
+        maximum=_cost(part, part.maximum, maximum, "high"),
         basis=prices[0].basis,
         checked_on=prices[0].checked_on,
         prices=prices,
-        open_minimum=part.covered(part.minimum) - committed.minimum[index].nodes,
-        open_expected=part.covered(part.expected) - committed.expected[index].nodes,
+        open_minimum=part.covered(part.minimum) - minimum.nodes,
+        open_expected=part.covered(part.expected) - expected.nodes,
         note=part.note,
     )
 
@@ -451,10 +450,10 @@ class RunningCosts:
             for part in self.parts
         ]
         needs = [(p.machine.name, p.covered(n)) for p, n in zip(self.parts, paid, strict=True)]
-        committed = apply_commitments(self.prices, minimum=(), expected=needs, maximum=())
+        committed = apply_commitments(self.prices, needs)
         lines = (
             _cost(part, n, used, "mean")
-            for part, n, used in zip(self.parts, paid, committed.expected, strict=True)
+            for part, n, used in zip(self.parts, paid, committed.lines, strict=True)
         )
         idle = (line.idle_cost("expected") for line in self._commitments(committed))
         return _sum([*lines, *idle, self.fees])
@@ -462,7 +461,7 @@ class RunningCosts:
     def _commitments(self, committed: CommittedNodes) -> tuple[CommitmentLine, ...]:
         if self.prices is None or not self.prices.commitments:
             return ()
-        return plan_commitments(self.prices, committed, [])
+        return plan_commitments(self.prices, dict.fromkeys(COST_CASES, committed), [])
 
 
 def running_costs(plan: PlatformPlan) -> RunningCosts:

@@ -1,6 +1,6 @@
 """Comparison of two bills: added, removed, changed and renamed pools, and teams. Figures only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +9,6 @@ from gpuyard.plan.records import (
     COST_CASES,
     Bill,
     BillLine,
-    CommitmentLine,
     PlatformPlan,
     TeamCostShare,
     Total,
@@ -65,62 +64,55 @@ def pool_changes(before: PlatformPlan, after: PlatformPlan) -> list[PoolChange]:
 
     As on the bill, the cluster fee and commitments that no pool uses are listed with the pools.
     """
-    old_names, new_names = (_first_names(p) for p in (before, after))
-    was = {old_names.get(line.pool, line.pool): line for line in before.bill.lines}
-    now = {new_names.get(line.pool, line.pool): line for line in after.bill.lines}
-    changes = [_pool(was.get(key), now.get(key)) for key in dict.fromkeys([*was, *now])]
-    return [*changes, *_idle_change(before.bill, after.bill), *_fee_change(before.bill, after.bill)]
+    was, now = (_lines_by_first_name(plan) for plan in (before, after))
+    bills = before.bill, after.bill
+    return [
+        *(_pool(was.get(key), now.get(key)) for key in dict.fromkeys([*was, *now])),
+        *_whole(
+            IDLE,
+            bills,
+            lambda bill: tuple(BilledNodes(str(c.nodes), c.machine) for c in bill.commitments),
+            lambda bill, case: sum((c.idle_cost(case) for c in bill.commitments), start=Total()),
+        ),
+        *_whole(
+            CLUSTER_FEE,
+            bills,
+            lambda bill: tuple(BilledNodes("1", fee.service) for fee in bill.fees),
+            lambda bill, case: sum((fee.total(case) for fee in bill.fees), start=Total()),
+        ),
+    ]
 
 
-def _idle_change(before: Bill, after: Bill) -> list[PoolChange]:
-    """All idle commitments together: no team's share includes them."""
-    was, now = (_committed(bill) for bill in (before, after))
-    if not was and not now:
-        return []
-    cases = (
-        BillChange(
-            case,
-            _idle(before.commitments, case) if was else None,
-            _idle(after.commitments, case) if now else None,
-        )
-        for case in COST_CASES
-    )
-    return [PoolChange((IDLE,), was, now, tuple(cases))]
-
-
-IDLE = "idle commitments"
-
-
-def _committed(bill: Bill) -> tuple[BilledNodes, ...]:
-    return tuple(BilledNodes(str(c.nodes), c.machine) for c in bill.commitments)
-
-
-def _idle(commitments: Sequence[CommitmentLine], case: str) -> Total:
-    return sum((c.idle_cost(case) for c in commitments), start=Total())
-
-
-CLUSTER_FEE = "cluster fee"
-
-
-def _fee_change(before: Bill, after: Bill) -> list[PoolChange]:
-    was, now = (tuple(BilledNodes("1", fee.service) for fee in b.fees) for b in (before, after))
-    if not was and not now:
-        return []
-    cases = (BillChange(case, _fees(before, case), _fees(after, case)) for case in COST_CASES)
-    return [PoolChange((CLUSTER_FEE,), was, now, tuple(cases))]
-
-
-def _fees(bill: Bill, case: str) -> Total | None:
-    return sum((fee.total(case) for fee in bill.fees), start=Total()) if bill.fees else None
-
-
-def _first_names(plan: PlatformPlan) -> dict[str, str]:
-    return {pool.name: pool.stable_name for pool in plan.pools}
+def _lines_by_first_name(plan: PlatformPlan) -> dict[str, BillLine]:
+    names = {pool.name: pool.stable_name for pool in plan.pools}
+    return {names.get(line.pool, line.pool): line for line in plan.bill.lines}
 
 
 def _pool(was: BillLine | None, now: BillLine | None) -> PoolChange:
     names = dict.fromkeys(line.pool for line in (was, now) if line)
     return PoolChange(tuple(names), _nodes(was), _nodes(now), _cases(was, now))
+
+
+def _whole(
+    name: str,
+    bills: tuple[Bill, Bill],
+    nodes: Callable[[Bill], tuple[BilledNodes, ...]],
+    cost: Callable[[Bill, str], Total],
+) -> list[PoolChange]:
+    """A change of what no team's share includes; empty if neither bill has it."""
+    before, after = bills
+    was, now = nodes(before), nodes(after)
+    cases = (
+        BillChange(case, cost(before, case) if was else None, cost(after, case) if now else None)
+        for case in COST_CASES
+    )
+    return [PoolChange((name,), was, now, tuple(cases))] if was or now else []
+
+
+IDLE = "idle commitments"
+
+
+CLUSTER_FEE = "cluster fee"
 
 
 def _nodes(line: BillLine | None) -> tuple[BilledNodes, ...]:

@@ -1,6 +1,6 @@
 """Budgets of the stack file: for the maximum hourly cost, and for every team's guarantees."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import ceil
 
@@ -76,25 +76,22 @@ def _teams_unproved(draft: Draft, why: str, indices: list[int]) -> Diagnostic:
     return warning("budget.unproved", path, f"the guarantees of {names}: {why}", fix=_PRICES)
 
 
-def _check_maximum(limit: float, bill: Bill) -> list[Diagnostic]:
+def _check_maximum(limit: float, bill: Bill) -> Iterator[Diagnostic]:
     path: Path = ("budget", "max_usd_per_hour")
     cost = bill.maximum
     if cost.known_usd - limit > _ROUNDING_USD:
         costliest = max(bill.lines, key=lambda line: line.maximum.known_usd)
-        return [
-            error(
-                "budget.worst",
-                path,
-                f"with every node running, the platform costs {cost.known_usd:,.2f} $/hour{_but(cost, bill)};"
-                f" the most expensive pool is {costliest.pool}: {costliest.nodes.high} × {costliest.machine}",
-                given=f"{limit:,.2f} $/hour",
-                allowed=f"at least {cost.known_usd:,.2f} $/hour, or fewer nodes",
-                fix=_fix(cost, bill, path),
-            )
-        ]
-    if why := _unproved(cost, bill):
-        return [warning("budget.unproved", path, why, fix=_PRICES)]
-    return []
+        yield error(
+            "budget.worst",
+            path,
+            f"with every node running, the platform costs {cost.known_usd:,.2f} $/hour{_but(cost, bill)};"
+            f" the most expensive pool is {costliest.pool}: {costliest.nodes.high} × {costliest.machine}",
+            given=f"{limit:,.2f} $/hour",
+            allowed=f"at least {cost.known_usd:,.2f} $/hour, or fewer nodes",
+            fix=_fix(cost, bill, path),
+        )
+    elif why := _unproved(cost, bill):
+        yield warning("budget.unproved", path, why, fix=_PRICES)
 
 
 def _unproved(cost: Total, bill: Bill) -> str:
@@ -117,4 +114,4 @@ def _fix(cost: Total, bill: Bill, path: Path) -> Fix:
     if _unproved(cost, bill):
         return Fix(message=f"{_PRICES.message}, or plan fewer nodes")
     least = ceil(cost.known_usd - _ROUNDING_USD)
-    return Fix(message=f"write {least}", at=path, value=least)
+    return Fix.write(least, path)

@@ -8,6 +8,7 @@ on-demand price, and GKE sells flex-start at a discount from it (their documenta
 2026-11-21).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
@@ -44,7 +45,12 @@ def node_price(prices: Prices | None, machine: Machine, mode: Capacity) -> NodeP
     if mode in {Capacity.RESERVED, Capacity.BLOCK} and mine.reserved is not None:
         return _fixed(machine, mode, mine.reserved, f"{_YOURS} for reserved nodes")
     if mode is Capacity.BLOCK:
-        return _block(machine)
+        block = capacity_block(machine.name)
+        return (
+            _ranged(mode, block.usd_per_hour, 1, ("capacity block price", block.region))
+            if block
+            else _unknown(machine, mode, bound=None)
+        )
     if mine.on_demand is not None:
         return _fixed(machine, mode, mine.on_demand, _YOURS)
     return _listed(machine, mode, prices.discount_percent if prices else 0)
@@ -121,14 +127,6 @@ def _ranged(
     )
 
 
-def _block(machine: Machine) -> NodePrice:
-    block = capacity_block(machine.name)
-    if block is None:
-        return _unknown(machine, Capacity.BLOCK, bound=None)
-    what = ("capacity block price", block.region)
-    return _ranged(Capacity.BLOCK, block.usd_per_hour, 1, what)
-
-
 def _spot(mine: MachinePrice, machine: Machine) -> NodePrice:
     """Your average is the expected price; it neither lowers the maximum nor raises the minimum."""
     listed = machine.spot
@@ -183,71 +181,55 @@ def commitment_price(
     return CommittedPrice(None, f"price unknown as of {LOOKED_FOR.checked_on}")
 
 
-def check_prices(draft: Draft) -> list[Diagnostic]:
+def check_prices(draft: Draft) -> Iterator[Diagnostic]:
     """Check that every machine under `prices` is in the catalogue or described by a pool."""
     prices = draft.spec.prices
     if prices is None or not draft.all_pools_valid:
-        return []
+        return
     named: list[tuple[Path, str]] = [
-        *((("prices", "machines", name), name) for name in prices.machines),
-        *(
-            (("prices", "commitments", index, "machine"), entry.machine)
-            for index, entry in enumerate(prices.commitments)
-        ),
+        (("prices", "machines", name), name) for name in prices.machines
     ]
-    own = [p.machine.name for p in draft.valid_pools.values()]
-    own += [draft.system.name] if draft.system else []
-    known = list(dict.fromkeys([*MACHINES, *own]))
+    for index, entry in enumerate(prices.commitments):
+        named.append((("prices", "commitments", index, "machine"), entry.machine))
     pools = {name: p.machine.name for name, p in draft.valid_pools.items()}
-    return [
-        _unknown_machine(path, name, pools.get(name) or nearest_name(name, known))
-        for path, name in named
-        if name not in known
-    ]
-
-
-def _unknown_machine(path: Path, name: str, suggestion: str | None) -> Diagnostic:
-    """A price for an unknown machine; for a pool's name, the fix is its machine."""
-    entry = path[:2] == ("prices", "commitments")
-    fix = None
-    if suggestion:
-        fix = (
-            Fix(message=f"write {suggestion}", at=path, value=suggestion)
-            if entry
-            else Fix(message=f"write {suggestion}")
+    own = [*pools.values(), *([draft.system.name] if draft.system else [])]
+    known = list(dict.fromkeys([*MACHINES, *own]))
+    for path, name in named:
+        if name in known:
+            continue
+        # for a pool's name, the fix is its machine
+        suggestion = pools.get(name) or nearest_name(name, known)
+        fix = Fix.write(suggestion, path) if suggestion else Fix.remove(path[:3])
+        if suggestion and path[1] == "machines":  # the name is a key
+            fix = Fix(message=fix.message)
+        yield error(
+            "prices.unknown_machine",
+            path,
+            "neither the catalogue nor a pool has this machine, so the price has no effect",
+            given=name,
+            allowed="a machine type, or the plan's name of a described machine",
+            fix=fix,
         )
-    else:
-        fix = Fix(message="remove it", at=path[:3])
-    return error(
-        "prices.unknown_machine",
-        path,
-        "neither the catalogue nor a pool has this machine, so the price has no effect",
-        given=name,
-        allowed="a machine type, or the plan's name of a described machine",
-        fix=fix,
-    )
 
 
-def check_price_regions(draft: Draft) -> list[Diagnostic]:
+def check_price_regions(draft: Draft) -> Iterator[Diagnostic]:
     """Warn of prices of another region: they differ by a fifth or more."""
     bill, region = draft.bill, draft.region
     if region is None or not bill.elsewhere:
-        return []
+        return
     where = " and ".join(bill.elsewhere)
-    return [
-        warning(
-            "prices.region",
-            ("cloud",),
-            f"the platform is in {region.name} ({region.source}), but gpuyard uses prices of {where} for"
-            f" {format_list(_machines(bill))}",
-            given=f"prices of {where}",
-            allowed=f"prices of {region.name}, which the catalogue does not have",
-            fix=Fix(
-                message="write what you pay under `prices.machines`; `gpuyard check --live` checks whether the"
-                " region sells them"
-            ),
-        )
-    ]
+    yield warning(
+        "prices.region",
+        ("cloud",),
+        f"the platform is in {region.name} ({region.source}), but gpuyard uses prices of {where} for"
+        f" {format_list(_machines(bill))}",
+        given=f"prices of {where}",
+        allowed=f"prices of {region.name}, which the catalogue does not have",
+        fix=Fix(
+            message="write what you pay under `prices.machines`; `gpuyard check --live` checks whether the"
+            " region sells them"
+        ),
+    )
 
 
 def _machines(bill: Bill) -> list[str]:

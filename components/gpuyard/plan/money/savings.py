@@ -113,29 +113,23 @@ class UnitCost:
 def unit_costs(plan: PlatformPlan) -> tuple[UnitCost, ...]:
     """Every unit of every pool; all units of a node together cost as much as the node."""
     lines = {line.pool: line for line in plan.bill.lines}
-    return tuple(
-        UnitCost(
-            pool=pool.name,
-            unit=a.unit,
-            per_node=a.per_node,
-            gpu_share=str(a.gpu_share),
-            usd_per_hour=_part(pool, a, lines[pool.name].usd_per_node),
-            usd_per_hour_in_use=_part(
-                pool,
-                a,
-                _usd_per_used_node(
-                    lines[pool.name].expected_usd_per_hour, lines[pool.name].used_nodes
-                ),
-            ),
-        )
-        for pool in plan.pools
-        for a in pool.advertised
-    )
-
-
-def _usd_per_used_node(usd: float | None, nodes: float) -> float | None:
-    """The cost of a node in use; None where none is."""
-    return None if usd is None or nodes == 0 else usd / nodes
+    costs = []
+    for pool in plan.pools:
+        line = lines[pool.name]
+        expected, used = line.expected_usd_per_hour, line.used_nodes
+        usd_per_used_node = None if expected is None or used == 0 else expected / used
+        costs += [
+            UnitCost(
+                pool=pool.name,
+                unit=a.unit,
+                per_node=a.per_node,
+                gpu_share=str(a.gpu_share),
+                usd_per_hour=_part(pool, a, line.usd_per_node),
+                usd_per_hour_in_use=_part(pool, a, usd_per_used_node),
+            )
+            for a in pool.advertised
+        ]
+    return tuple(costs)
 
 
 def _part(pool: PoolPlan, offer: AdvertisedResource, node: float | None) -> float | None:

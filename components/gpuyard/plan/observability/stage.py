@@ -5,7 +5,7 @@ bytes of a series; storage is samples per second x bytes of a sample x retention
 reserve of half as much again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import ceil
 
@@ -24,7 +24,6 @@ from gpuyard_core.catalogue.prometheus import (
     SERIES_OF_CLUSTER,
     SERIES_PER_NODE,
     SLOWEST_SCRAPE_SECONDS,
-    ManagedPrometheus,
 )
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 from gpuyard_core.names import MONITORING_NAMESPACE, OPERANDS_LABEL
@@ -48,30 +47,15 @@ def decide_observability(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
         return draft, []
     is_managed = given.prometheus is Prometheus.MANAGED
     managed = draft.provider.managed_prometheus if is_managed else None
-    plan = _plan(given, managed, [*draft.valid_pools.values()])
-    if not given.storage_class and not draft.spec.cluster_exists:
-        plan = replace(plan, storage_class=draft.provider.storage_class or None)
-    return replace(draft, observability=plan), []
-
-
-def installs_monitoring(spec: PlatformSpec) -> bool:
-    """Whether gpuyard installs kube-prometheus-stack; pods on simulated nodes run no program."""
-    given = spec.observability
-    return (
-        given is not None
-        and given.prometheus in {Prometheus.INSTALL, Prometheus.MANAGED}
-        and spec.cloud is not Cloud.SIMULATED
-    )
-
-
-def _plan(
-    given: Observability, managed: ManagedPrometheus | None, pools: list[PoolPlan]
-) -> ObservabilityPlan:
+    pools = [*draft.valid_pools.values()]
     installs = given.prometheus is not Prometheus.EXISTING
-    gpus, others = _gpu_series(pools), _other_series(pools)
+    gpus, others = (
+        _gpu_series(pools),
+        (SERIES_OF_CLUSTER + SERIES_PER_NODE * sum(pool.nodes.high for pool in pools)),
+    )
     samples = gpus / given.scrape_seconds + others / SLOWEST_SCRAPE_SECONDS
     stored = samples * BYTES_PER_SAMPLE * given.retention_days * _DAY_SECONDS * _RESERVE
-    return ObservabilityPlan(
+    plan = ObservabilityPlan(
         mode=given.prometheus,
         managed=managed,
         address=given.prometheus_address or ("" if managed else PROMETHEUS_OPERATED),
@@ -90,67 +74,40 @@ def _plan(
         virtual_gpus=any(pool.replicas > 1 for pool in pools),
         dra=any(pool.dra for pool in pools),
     )
+    if not given.storage_class and not draft.spec.cluster_exists:
+        plan = replace(plan, storage_class=draft.provider.storage_class or None)
+    return replace(draft, observability=plan), []
+
+
+def installs_monitoring(spec: PlatformSpec) -> bool:
+    """Whether gpuyard installs kube-prometheus-stack; pods on simulated nodes run no program."""
+    given = spec.observability
+    return (
+        given is not None
+        and given.prometheus in {Prometheus.INSTALL, Prometheus.MANAGED}
+        and spec.cloud is not Cloud.SIMULATED
+    )
 
 
 def _gpu_series(pools: Iterable[PoolPlan]) -> int:
     """With every counter of the metric table: at most that many are in the exporter's list."""
     counters = len(metrics_of(DCGM))
-    return sum(_copies(pool) * pool.nodes.high * counters for pool in pools)
+    return sum(
+        # GPUs, instances or shares of a node, each with its own series
+        max(pool.machine.gpus, sum(each.per_node for each in pool.advertised))
+        * pool.nodes.high
+        * counters
+        for pool in pools
+    )
 
 
-def _copies(pool: PoolPlan) -> int:
-    """How many GPUs, instances or shares of a node have series."""
-    return max(pool.machine.gpus, sum(each.per_node for each in pool.advertised))
-
-
-def _other_series(pools: Iterable[PoolPlan]) -> int:
-    return SERIES_OF_CLUSTER + SERIES_PER_NODE * sum(pool.nodes.high for pool in pools)
-
-
-def check_observability(draft: Draft) -> list[Diagnostic]:
+def check_observability(draft: Draft) -> Iterator[Diagnostic]:
     """Settings that collect no metrics or send no alert."""
     given = draft.spec.observability
     if given is None:
-        return []
-    findings = [*_existing(given), *_managed(draft, given), *_memory(draft), *_unmeasured(draft)]
-    if given.alerts is not None:
-        findings += _alerts(draft, given.prometheus, given.alerts)
-    return findings
-
-
-def _managed(draft: Draft, given: Observability) -> list[Diagnostic]:
-    """A cloud without a managed service, and fields that the service does not have."""
-    if given.prometheus is not Prometheus.MANAGED or draft.spec.cloud is Cloud.SIMULATED:
-        return []
-    service = draft.provider.managed_prometheus
-    if service is None:
-        path = (*_PATH, "prometheus")
-        return [
-            error(
-                "observability.managed",
-                path,
-                "your own cluster has no managed service for Prometheus",
-                given="prometheus: managed",
-                allowed="managed with cloud: aws or gcp; else install, existing or none",
-                fix=Fix(message="write install", at=path, value="install"),
-            )
-        ]
-    return [
-        info(
-            "observability.ignored",
-            (*_PATH, name),
-            f"{service.name} does not read this field",
-            fix=Fix(message="remove it", at=(*_PATH, name)),
-        )
-        for name in sorted(given.model_fields_set & service.ignored)
-    ]
-
-
-def _existing(given: Observability) -> list[Diagnostic]:
-    if given.prometheus is not Prometheus.EXISTING or given.labels:
-        return []
-    return [
-        info(
+        return
+    if given.prometheus is Prometheus.EXISTING and not given.labels:
+        yield info(
             "observability.labels",
             (*_PATH, "labels"),
             "monitors and rules get no label: a Prometheus that selects by a label, as that of"
@@ -159,7 +116,46 @@ def _existing(given: Observability) -> list[Diagnostic]:
                 message="write its label: {release: RELEASE}, or ignore this if it selects all"
             ),
         )
-    ]
+    yield from _managed(draft, given)
+    yield from _memory(draft)
+    is_measured = draft.observability is not None and draft.spec.cloud is not Cloud.SIMULATED
+    names = unmeasured_pools(draft) if is_measured else []
+    if names and not draft.queueing.dispatch:
+        yield warning(
+            "observability.unmeasured",
+            _PATH,
+            "no DCGM exporter measures the GPUs of these pools, because the GPU Operator does not run on their nodes:"
+            " they count as unavailable, and no alert covers them",
+            given=format_list(names),
+            allowed="pools with an image on which the GPU Operator runs, or an exporter of your own",
+        )
+    if given.alerts is not None:
+        yield from _alerts(draft, given.prometheus, given.alerts)
+
+
+def _managed(draft: Draft, given: Observability) -> Iterator[Diagnostic]:
+    """A cloud without a managed service, and fields that the service does not have."""
+    if given.prometheus is not Prometheus.MANAGED or draft.spec.cloud is Cloud.SIMULATED:
+        return
+    service = draft.provider.managed_prometheus
+    if service is None:
+        path = (*_PATH, "prometheus")
+        yield error(
+            "observability.managed",
+            path,
+            "your own cluster has no managed service for Prometheus",
+            given="prometheus: managed",
+            allowed="managed with cloud: aws or gcp; else install, existing or none",
+            fix=Fix.write("install", path),
+        )
+        return
+    for name in sorted(given.model_fields_set & service.ignored):
+        yield info(
+            "observability.ignored",
+            (*_PATH, name),
+            f"{service.name} does not read this field",
+            fix=Fix.remove((*_PATH, name)),
+        )
 
 
 def unmeasured_pools(draft: Draft) -> list[str]:
@@ -170,106 +166,44 @@ def unmeasured_pools(draft: Draft) -> list[str]:
     return [p.name for p in pools if not runs or p.labels.get(OPERANDS_LABEL) == "false"]
 
 
-def _unmeasured(draft: Draft) -> list[Diagnostic]:
-    """Nodes without the exporter have no metrics of GPUs."""
-    if draft.observability is None or draft.spec.cloud is Cloud.SIMULATED:
-        return []
-    names = unmeasured_pools(draft)
-    if not names or draft.queueing.dispatch:
-        return []
-    return [
-        warning(
-            "observability.unmeasured",
-            _PATH,
-            "no DCGM exporter measures the GPUs of these pools, because the GPU Operator does not run on their nodes:"
-            " they count as unavailable, and no alert covers them",
-            given=format_list(names),
-            allowed="pools with an image on which the GPU Operator runs, or an exporter of your own",
-        )
-    ]
-
-
-def _memory(draft: Draft) -> list[Diagnostic]:
+def _memory(draft: Draft) -> Iterator[Diagnostic]:
     """Prometheus runs on a system node; the memory of a machine that only the stack file names is unknown."""
     plan, machine = draft.observability, draft.system
     if plan is None or machine is None or not machine.memory_gib:
-        return []
+        return
     if not plan.has_operator or not installs_monitoring(draft.spec):
-        return []
+        return
     free = plan_allocatable(machine).memory_gib
     if plan.memory_gib <= free:
-        return []
+        return
     shape = HostShape(cpu=machine.vcpus, memory_gib=plan.memory_gib * 5 // 4 + 4)
     larger = smallest_system(shape, draft.spec.cloud) if draft.provider.sells_machines else None
-    return [
-        error(
-            "observability.memory",
-            ("system", "machine"),
-            f"Prometheus needs {plan.memory_gib} GiB for the {plan.series:,} series of the whole fleet, and runs on"
-            " a system node",
-            given=f"{machine.name}, with {free} GiB for pods",
-            allowed=f"a machine with {plan.memory_gib} GiB for pods, or fewer nodes",
-            fix=suggest_machine(larger, ("system", "machine"))
-            or Fix(message="use larger system nodes, or observability: {prometheus: existing}"),
-        )
-    ]
+    yield error(
+        "observability.memory",
+        ("system", "machine"),
+        f"Prometheus needs {plan.memory_gib} GiB for the {plan.series:,} series of the whole fleet, and runs on"
+        " a system node",
+        given=f"{machine.name}, with {free} GiB for pods",
+        allowed=f"a machine with {plan.memory_gib} GiB for pods, or fewer nodes",
+        fix=suggest_machine(larger, ("system", "machine"))
+        or Fix(message="use larger system nodes, or observability: {prometheus: existing}"),
+    )
 
 
-def _alerts(draft: Draft, mode: Prometheus, alerts: Alerts) -> list[Diagnostic]:
+def _alerts(draft: Draft, mode: Prometheus, alerts: Alerts) -> Iterator[Diagnostic]:
     path = (*_PATH, "alerts")
     if mode is Prometheus.NONE:
-        return [
-            error(
-                "alerts.unsent",
-                path,
-                "gpuyard configures no Alertmanager here, so no alert is sent",
-                given=f"prometheus: {mode.value}",
-                allowed="alerts with prometheus: install, existing or managed",
-                fix=Fix(message="remove it", at=path),
-            )
-        ]
-    findings = _strategy(path) if mode is Prometheus.EXISTING else []
-    service = draft.provider.managed_prometheus if mode is Prometheus.MANAGED else None
-    return [
-        *findings,
-        *_teams(draft, path, alerts),
-        *_receivers(path, alerts),
-        *_destinations(path, alerts, service),
-    ]
-
-
-def _destinations(
-    path: Path, alerts: Alerts, service: ManagedPrometheus | None
-) -> list[Diagnostic]:
-    """Destinations that the Alertmanager of this mode does not have."""
-    has = service.receivers if service else _OPERATOR_RECEIVERS
-    name = (
-        service.name
-        if service
-        else "the Alertmanager of prometheus-operator, as gpuyard configures it,"
-    )
-    lists = format_list(sorted(has))
-    allowed = lists or f"no receiver; alerts go to {service.where}" if service else lists
-    found = {
-        (*at, field)
-        for at, each in _named_receivers(alerts).items()
-        for field in each.model_fields_set & _DESTINATIONS - has
-    }
-    return [
-        error(
-            "alerts.receiver",
-            (*path, *at),
-            f"{name} sends no alerts to it",
-            allowed=allowed,
-            fix=Fix(message="remove it", at=(*path, *at)),
+        yield error(
+            "alerts.unsent",
+            path,
+            "gpuyard configures no Alertmanager here, so no alert is sent",
+            given=f"prometheus: {mode.value}",
+            allowed="alerts with prometheus: install, existing or managed",
+            fix=Fix.remove(path),
         )
-        for at in sorted(found)
-    ]
-
-
-def _strategy(path: Path) -> list[Diagnostic]:
-    return [
-        info(
+        return
+    if mode is Prometheus.EXISTING:
+        yield info(
             "alerts.matcher",
             path,
             "prometheus-operator sends an AlertmanagerConfig only alerts of its own namespace",
@@ -278,28 +212,41 @@ def _strategy(path: Path) -> list[Diagnostic]:
                 " {type: OnNamespaceExceptForAlertmanagerNamespace} in the Alertmanager of that namespace"
             ),
         )
-    ]
-
-
-def _teams(draft: Draft, path: Path, alerts: Alerts) -> list[Diagnostic]:
     known = [team.name for team in draft.spec.teams]
-    return [
-        error(
-            "alerts.team",
-            (*path, "teams", name),
-            "no team has this name",
-            given=name,
-            allowed=format_list(known) if known else "no team; the platform has none",
-            fix=_nearest((*path, "teams", name), name, known),
-        )
-        for name in alerts.teams
-        if name not in known
-    ]
+    for name in alerts.teams:
+        if name not in known:
+            near = nearest_name(name, known)
+            yield error(
+                "alerts.team",
+                (*path, "teams", name),
+                "no team has this name",
+                given=name,
+                allowed=format_list(known) or "no team; the platform has none",
+                fix=Fix(message=f"write {near}") if near else Fix.remove((*path, "teams", name)),
+            )
+    yield from _destinations(draft, mode, alerts, path)
 
 
-def _nearest(path: Path, name: str, known: list[str]) -> Fix:
-    near = nearest_name(name, known)
-    return Fix(message=f"write {near}") if near else Fix(message="remove it", at=path)
+def _destinations(
+    draft: Draft, mode: Prometheus, alerts: Alerts, path: Path
+) -> Iterator[Diagnostic]:
+    """Receivers without a destination, and destinations that the Alertmanager of this mode does not have."""
+    service = draft.provider.managed_prometheus if mode is Prometheus.MANAGED else None
+    name = "the Alertmanager of prometheus-operator, as gpuyard configures it,"
+    has, nowhere = _OPERATOR_RECEIVERS, ""
+    if service:
+        name, has = service.name, service.receivers
+        nowhere = f"no receiver; alerts go to {service.where}"
+    for at, each in _named_receivers(alerts).items():
+        yield from _receiver((*path, *at), each, has_smtp=alerts.smtp is not None)
+        for field in each.model_fields_set & _DESTINATIONS - has:
+            yield error(
+                "alerts.receiver",
+                (*path, *at, field),
+                f"{name} sends no alerts to it",
+                allowed=format_list(sorted(has)) or nowhere,
+                fix=Fix.remove((*path, *at, field)),
+            )
 
 
 def _named_receivers(alerts: Alerts) -> dict[tuple[str, ...], Receiver]:
@@ -308,34 +255,21 @@ def _named_receivers(alerts: Alerts) -> dict[tuple[str, ...], Receiver]:
     return found | {("teams", name): each for name, each in alerts.teams.items()}
 
 
-def _receivers(path: Path, alerts: Alerts) -> list[Diagnostic]:
-    return [
-        problem
-        for at, each in _named_receivers(alerts).items()
-        for problem in _receiver((*path, *at), each, has_smtp=alerts.smtp is not None)
-    ]
-
-
-def _receiver(path: Path, receiver: Receiver, *, has_smtp: bool) -> list[Diagnostic]:
+def _receiver(path: Path, receiver: Receiver, *, has_smtp: bool) -> Iterator[Diagnostic]:
     if receiver.email and not has_smtp:
-        return [
-            error(
-                "alerts.smtp",
-                (*path, "email"),
-                "Alertmanager needs a mail server to send e-mail",
-                given=receiver.email,
-                allowed="email with observability.alerts.smtp",
-                fix=Fix(message="write smtp: {host: HOST:PORT, sender: ADDRESS}"),
-            )
-        ]
-    if not any(getattr(receiver, name) for name in _DESTINATIONS):
-        return [
-            warning(
-                "alerts.empty",
-                path,
-                "a receiver without a destination sends nothing",
-                allowed="slack, pagerduty, webhook, email or sns",
-                fix=Fix(message="remove it", at=path),
-            )
-        ]
-    return []
+        yield error(
+            "alerts.smtp",
+            (*path, "email"),
+            "Alertmanager needs a mail server to send e-mail",
+            given=receiver.email,
+            allowed="email with observability.alerts.smtp",
+            fix=Fix(message="write smtp: {host: HOST:PORT, sender: ADDRESS}"),
+        )
+    elif not any(getattr(receiver, name) for name in _DESTINATIONS):
+        yield warning(
+            "alerts.empty",
+            path,
+            "a receiver without a destination sends nothing",
+            allowed="slack, pagerduty, webhook, email or sns",
+            fix=Fix.remove(path),
+        )

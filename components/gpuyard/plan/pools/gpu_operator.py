@@ -4,7 +4,7 @@ The image decides most of it. The operator has one setting for all nodes of a cl
 only some pools need is enabled for all, and a node label disables it where the image already has it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpuyard.plan.draft import Draft
@@ -73,11 +73,17 @@ def plan_node_software(
             variant=pool.image.variants.get(pool.machine.arch, ""),
             driver=driver if pool.gets_driver else pool.image.driver,
             owners={part.value: owner.value for part, owner in owners[pool.name].items()},
-            labels=_kept_off(owners[pool.name], needed) | dict(pool.image.node_labels),
+            # labels that disable components of the operator that this image already has
+            labels={
+                DEPLOY_LABEL[part]: "false"
+                for part in SoftwarePart
+                if part in needed and owners[pool.name][part] is not ComponentOwner.OPERATOR
+            }
+            | dict(pool.image.node_labels),
         )
         for pool in pools
     }
-    return software, findings + _settings(pools) + _vulnerable(spec, pools)
+    return software, [*findings, *_settings(pools), *_vulnerable(spec, pools)]
 
 
 def _owners(spec: PlatformSpec, pool: ImagedPool) -> Mapping[SoftwarePart, ComponentOwner]:
@@ -95,17 +101,6 @@ def _owners(spec: PlatformSpec, pool: ImagedPool) -> Mapping[SoftwarePart, Compo
 
 def _operator_brings(image: NodeImage, part: SoftwarePart) -> bool:
     return image.owners[part] is ComponentOwner.OPERATOR
-
-
-def _kept_off(
-    owners: Mapping[SoftwarePart, ComponentOwner], needed: set[SoftwarePart]
-) -> dict[str, str]:
-    """Labels that disable components which the operator installs on other nodes and this image already has."""
-    return {
-        DEPLOY_LABEL[part]: "false"
-        for part in SoftwarePart
-        if part in needed and owners[part] is not ComponentOwner.OPERATOR
-    }
 
 
 def _driver(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> tuple[str | None, list[Diagnostic]]:
@@ -170,11 +165,7 @@ def _faults(version: str, served: _Served) -> list[Diagnostic]:
             f"driver {version} has known EFA faults on {pool.machine.name}",
             given=version,
             allowed="another driver branch, or an image that includes a driver",
-            fix=Fix(
-                message="write al2023-nvidia",
-                at=("pools", pool.index, "image"),
-                value="al2023-nvidia",
-            ),
+            fix=Fix.write("al2023-nvidia", ("pools", pool.index, "image")),
         )
         for pool in _faulty(version, served)
     ]
@@ -215,16 +206,34 @@ def _needs(gpu: Gpu) -> str:
     return f"{gpu.first_driver} or later" if gpu.first_driver else ""
 
 
-def _vulnerable(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> list[Diagnostic]:
+def _vulnerable(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> Iterator[Diagnostic]:
     """Images whose own driver has a published vulnerability: one finding per image."""
     by_image: dict[str, list[ImagedPool]] = {}
     for pool in pools:
         by_image.setdefault(pool.image.name, []).append(pool)
-    return [
-        _other_driver(spec, booted, known)
-        for booted in by_image.values()
-        if (known := _known(booted[0].image))
-    ]
+    for first, *others in by_image.values():
+        if (known := _known(first.image)) is None:
+            continue
+        safe = [each for each in provider_of(spec.cloud).images if not _known(each)]
+        compatible = {
+            pool.name: next(
+                i.name for i in safe if not incompatibilities(i, pool.machine, pool.sharing)
+            )
+            for pool in (first, *others)
+        }
+        one = None if others else compatible[first.name]
+        yield warning(
+            "image.vulnerable",
+            ("pools", first.index, "image"),
+            f"driver {first.image.driver} of {first.image.name} {known.problem}",
+            given=first.image.name,
+            allowed=f"an image with driver {known.allowed}",
+            fix=Fix(
+                message=f"write {', '.join(f'image: {i} for {name}' for name, i in compatible.items())}",
+                at=("pools", first.index, "image") if one else None,
+                value=one,
+            ),
+        )
 
 
 def _known(image: NodeImage) -> Diagnostic | None:
@@ -232,47 +241,20 @@ def _known(image: NodeImage) -> Diagnostic | None:
     return next(iter(result), None)
 
 
-def _other_driver(spec: PlatformSpec, pools: Sequence[ImagedPool], known: Diagnostic) -> Diagnostic:
-    image, at = pools[0].image, ("pools", pools[0].index, "image")
-    safe = [each for each in provider_of(spec.cloud).images if not _known(each)]
-    compatible_images = {
-        pool.name: next(
-            i.name for i in safe if not incompatibilities(i, pool.machine, pool.sharing)
-        )
-        for pool in pools
-    }
-    one = compatible_images[pools[0].name] if len(pools) == 1 else None
-    return warning(
-        "image.vulnerable",
-        at,
-        f"driver {image.driver} of {image.name} {known.problem}",
-        given=image.name,
-        allowed=f"an image with driver {known.allowed}",
-        fix=Fix(
-            message="write "
-            + ", ".join(f"image: {i} for {name}" for name, i in compatible_images.items()),
-            at=at if one else None,
-            value=one,
-        ),
-    )
-
-
-def _settings(pools: Sequence[ImagedPool]) -> list[Diagnostic]:
+def _settings(pools: Sequence[ImagedPool]) -> Iterator[Diagnostic]:
     """Values of the operator's chart apply to every node, so they must be the same for all images."""
     with_operator = [pool for pool in pools if pool.image.uses_operator]
-    for pool in with_operator:
-        first = with_operator[0]
-        if pool.image.settings != first.image.settings:
-            return [_other_settings(pool, first)]
-    return []
-
-
-def _other_settings(pool: ImagedPool, first: ImagedPool) -> Diagnostic:
-    """Suggest the image of one pool for the other, in the direction that is compatible."""
+    first = next(iter(with_operator), None)
+    pool = next(
+        (p for p in with_operator if first and p.image.settings != first.image.settings), None
+    )
+    if first is None or pool is None:
+        return
+    # suggest the image of one pool for the other, in the direction that is compatible
     image, at, write = pool.image, pool, first.image
     if incompatibilities(write, pool.machine, pool.sharing):
         at, write = first, image
-    return error(
+    yield error(
         "image.pools_disagree",
         ("pools", pool.index),
         f"{image.name} needs other GPU Operator settings than {first.image.name} of {first.name},"
@@ -314,7 +296,11 @@ def operator_parts(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> OperatorPar
         install=spec.gpu_operator.install and (bool(brought) or claims),
         namespace=spec.gpu_operator.namespace,
         kernel_modules=_kernel_modules([pool.machine.gpu for pool, _ in served]),
-        gdrcopy=any(_past_the_kernel(pool) for pool, _ in served),
+        gdrcopy=any(
+            pool.machine.efa_interfaces
+            or (pool.fabric is not None and pool.fabric.kind is not FabricKind.ETHERNET)
+            for pool, _ in served
+        ),
         claims=claims,
     )
 
@@ -327,21 +313,14 @@ def _kernel_modules(gpus: Iterable[Gpu | None]) -> str:
     return "proprietary" if known == {False} else "auto"
 
 
-def _past_the_kernel(pool: PoolPlan) -> bool:
-    fabric = pool.fabric
-    return bool(pool.machine.efa_interfaces) or (
-        fabric is not None and fabric.kind is not FabricKind.ETHERNET
-    )
-
-
-def check_claim_drivers(draft: Draft) -> list[Diagnostic]:
+def check_claim_drivers(draft: Draft) -> Iterator[Diagnostic]:
     """Reject a pinned driver that does not support claims, if the operator installs it on nodes that need them.
 
     Every driver that is not pinned is newer: those of the operator and those in images.
     """
     pinned = draft.spec.software.get("driver")
     if pinned is None or not is_version("driver", pinned) or not _older(pinned):
-        return []
+        return
     served = [
         p
         for p in draft.valid_pools.values()
@@ -349,28 +328,25 @@ def check_claim_drivers(draft: Draft) -> list[Diagnostic]:
     ]
     claimed = [pool.name for pool in served if pool.dra]
     if not claimed:
-        return []
+        return
     at = ("software", "driver")
     gpus = [pool.machine.gpu for pool in served if pool.machine.gpu]
-    fit = next((v for v in DRIVERS if _serves(v, gpus)), None)
-    return [
-        error(
-            "dra.driver",
-            at,
-            f"resource claims, used in {format_list(claimed)}, need driver {FIRST_DRIVER} or newer",
-            given=pinned,
-            allowed=f"driver {FIRST_DRIVER} or later, or pools without sharing: dra",
-            fix=Fix(message=f'write "{fit}"', at=at, value=fit)
-            if fit
-            else Fix(message=f"remove `sharing: dra` of {format_list(claimed)}"),
-        )
-    ]
+    fit = next(
+        (v for v in DRIVERS if not (_older(v) or any(incompatible_driver(g, v) for g in gpus))),
+        None,
+    )
+    yield error(
+        "dra.driver",
+        at,
+        f"resource claims, used in {format_list(claimed)}, need driver {FIRST_DRIVER} or newer",
+        given=pinned,
+        allowed=f"driver {FIRST_DRIVER} or later, or pools without sharing: dra",
+        fix=Fix(message=f'write "{fit}"', at=at, value=fit)
+        if fit
+        else Fix(message=f"remove `sharing: dra` of {format_list(claimed)}"),
+    )
 
 
 def _older(version: str) -> bool:
     numbers = parse_version("driver", version).numbers
     return numbers < parse_version("driver", FIRST_DRIVER).numbers
-
-
-def _serves(version: str, gpus: list[Gpu]) -> bool:
-    return not _older(version) and not any(incompatible_driver(gpu, version) for gpu in gpus)

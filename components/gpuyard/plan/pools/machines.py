@@ -70,7 +70,7 @@ def _described(
                 "the catalogue has no such GPU",
                 given=shape.gpu,
                 allowed=", ".join(gpu_spellings()),
-                fix=Fix(message=f"write {suggestion}", at=(*path, "gpu"), value=suggestion)
+                fix=Fix.write(suggestion, (*path, "gpu"))
                 if suggestion
                 else Fix(message=f"write {format_options(meant)}")
                 if meant
@@ -140,7 +140,7 @@ def find_machine_in_cloud(
             problem,
             given=name,
             allowed=f"{shown}, … ({len(names)} in the catalogue)",
-            fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
+            fix=Fix.write(suggestion, path)
             if suggestion
             else suggest_machine(_closest_machine(machine, cloud, modes, with_gpu=with_gpu), path),
         )
@@ -209,9 +209,7 @@ def _no_gpu(machine: Machine, instead: Machine | None, path: Path, *, alone: boo
         given=machine.name,
         allowed="a machine with GPUs; machines without GPUs belong to `system`",
         fix=suggest_machine(instead, path)
-        or (
-            Fix(message="write a machine with GPUs") if alone else Fix(message="remove it", at=path)
-        ),
+        or (Fix(message="write a machine with GPUs") if alone else Fix.remove(path)),
     )
 
 
@@ -314,7 +312,7 @@ def suggest_machine(machine: Machine | None, path: Path) -> Fix | None:
     """The fix that names a machine."""
     if machine is None:
         return None
-    return Fix(message=f"write {machine.name}", at=path, value=machine.name)
+    return Fix.write(machine.name, path)
 
 
 def _on_sale(cloud: Cloud, modes: Iterable[Capacity]) -> Iterator[Machine]:

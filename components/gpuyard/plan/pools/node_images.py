@@ -1,11 +1,12 @@
 """Node images: the one that a pool names, or the first that fits its machines and sharing mode."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan
+from gpuyard.plan.renames import nearest_fix
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
@@ -16,7 +17,6 @@ from gpuyard_core.catalogue.machines import Machine
 from gpuyard_core.catalogue.software.images import IMAGES, NodeImage, find_image
 from gpuyard_core.catalogue.software.versions import parse_version
 from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, error, warning
-from gpuyard_core.suggestions import nearest_name
 
 
 def choose_image(
@@ -114,24 +114,18 @@ def driver_mismatch_finding(unfit: DriverMismatch, path: Path, problem: str) -> 
 def _unknown(value: str, fitting: list[NodeImage], path: Path) -> Diagnostic:
     other = IMAGES.get(value.lower())
     names = [image.name for image in fitting]
-    suggestion = nearest_name(value, names)
+    own = other is not None and other.cloud == Cloud.NONE
+    whose = "nodes of your own" if own or other is None else provider_of(other.cloud).service
     return error(
         "image.unknown",
         path,
-        f"this is an image for {_service_of(other)}"
-        if other
-        else "the catalogue has no such node image",
+        f"this is an image for {whose}" if other else "the catalogue has no such node image",
         given=value,
         allowed=", ".join(names),
-        fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
-        if suggestion
-        else Fix(message=f"remove `image`: the default is {names[0]}", at=path),
+        fix=nearest_fix(
+            value, names, path, Fix(message=f"remove `image`: the default is {names[0]}", at=path)
+        ),
     )
-
-
-def _service_of(image: NodeImage) -> str:
-    own = image.cloud == Cloud.NONE
-    return "nodes of your own" if own else provider_of(image.cloud).service
 
 
 def _rejected(problem: Diagnostic, value: str, fitting: list[NodeImage], path: Path) -> Diagnostic:
@@ -141,7 +135,7 @@ def _rejected(problem: Diagnostic, value: str, fitting: list[NodeImage], path: P
         path=path,
         given=value,
         allowed=f"{problem.allowed}; images that fit: {names}" if problem.allowed else names,
-        fix=Fix(message=f"write {fitting[0].name}", at=path, value=fitting[0].name),
+        fix=Fix.write(fitting[0].name, path),
     )
 
 
@@ -152,17 +146,15 @@ def plan_numa(pool: Pool, machine: Machine) -> Numa:
     return Numa.RESTRICTED if machine.numa_nodes else Numa.NONE
 
 
-def check_numa(draft: Draft) -> list[Diagnostic]:
+def check_numa(draft: Draft) -> Iterator[Diagnostic]:
     """With `single-numa-node` the kubelet rejects pods that need two NUMA nodes: no shape may be one."""
-    findings: list[Diagnostic] = []
     for index, one in enumerate(draft.spec.pools):
         pool = draft.pools.get(one.name)
         if pool is None or one.numa is not Numa.SINGLE:
             continue
         path: Path = ("pools", index, "numa")
-        result = _too_wide(pool, draft.shapes, path) or _risk(pool, path)
-        findings += [result] if result else []
-    return findings
+        if result := _too_wide(pool, draft.shapes, path) or _risk(pool, path):
+            yield result
 
 
 def _in_one(pool: PoolPlan) -> int | None:
@@ -194,7 +186,7 @@ def _too_wide(pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path) -> Diagno
         " reject it",
         given="single-numa-node",
         allowed=f"restricted, or pods with at most {most} GPUs",
-        fix=Fix(message="write restricted", at=path, value="restricted"),
+        fix=Fix.write("restricted", path),
     )
 
 
@@ -214,5 +206,5 @@ def _risk(pool: PoolPlan, path: Path) -> Diagnostic | None:
         f"{why}: the kubelet rejects every pod with {bound}, and the job fails",
         given="single-numa-node",
         allowed="restricted, which aligns where possible and rejects no pod that needs a whole node",
-        fix=Fix(message="write restricted", at=path, value="restricted"),
+        fix=Fix.write("restricted", path),
     )

@@ -44,7 +44,15 @@ def check_labels(cloud: str, pool: Pool, path: Path) -> Iterator[Diagnostic]:
         if not is_name(name) or ((domain or "/" in key) and not _is_prefix(domain)):
             yield _bad_key(pool, key, where)
         if not is_name(value):
-            yield _bad_value(value, where)
+            suggestion = _near_name(value)
+            yield error(
+                "pool.label_value",
+                where,
+                "not a valid Kubernetes label value",
+                given=value,
+                allowed=GRAMMAR,
+                fix=Fix.write(suggestion, where) if suggestion else Fix.remove(where),
+            )
 
 
 def hardware_labels(pool: Pool, machines: Sequence[Machine]) -> dict[str, str]:
@@ -86,7 +94,7 @@ def _reserved(domain: str, owner: str, key: str, where: Path) -> Diagnostic:
         f"labels of {domain} are set by {owner}",
         given=key,
         allowed="labels of your own domain, or without a domain",
-        fix=Fix(message="remove it", at=where),
+        fix=Fix.remove(where),
     )
 
 
@@ -104,21 +112,7 @@ def _bad_key(pool: Pool, key: str, where: Path) -> Diagnostic:
         allowed=f"NAME or DOMAIN/NAME; a name has {GRAMMAR}",
         fix=Fix(message=f"write {suggestion}", at=where[:-1], value=renamed)
         if usable
-        else Fix(message="remove it", at=where),
-    )
-
-
-def _bad_value(value: str, where: Path) -> Diagnostic:
-    suggestion = _near_name(value)
-    return error(
-        "pool.label_value",
-        where,
-        "not a valid Kubernetes label value",
-        given=value,
-        allowed=GRAMMAR,
-        fix=Fix(message=f"write {suggestion}", at=where, value=suggestion)
-        if suggestion
-        else Fix(message="remove it", at=where),
+        else Fix.remove(where),
     )
 
 
@@ -132,107 +126,89 @@ def labels_nodes(spec: PlatformSpec, pool: Pool) -> bool:
     return bool(pool.select) and spec.cloud is Cloud.NONE
 
 
-def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:
+def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> Iterator[Diagnostic]:
     """`select` and `fabric` are for your own nodes: in a cloud, the pool and the machine type decide."""
-    findings: list[Diagnostic] = []
     if pool.select and spec.cloud is not Cloud.NONE:
-        findings.append(
-            error(
-                "pool.select_cloud",
-                (*path, "select"),
-                f"`select` is for existing nodes, but on {spec.cloud.value} the pool creates its nodes",
-                allowed="select with cloud: none",
-                fix=Fix(message="remove `select`", at=(*path, "select")),
-            )
+        yield error(
+            "pool.select_cloud",
+            (*path, "select"),
+            f"`select` is for existing nodes, but on {spec.cloud.value} the pool creates its nodes",
+            allowed="select with cloud: none",
+            fix=Fix(message="remove `select`", at=(*path, "select")),
         )
     elif pool.select and pool.scaling is not None and pool.scaling is not Scaling.FIXED:
-        findings.append(
-            error(
-                "pool.select_scaling",
-                (*path, "scaling"),
-                "selected nodes exist already: no autoscaler can add any",
-                given=pool.scaling.value,
-                allowed="scaling: fixed, or none",
-                fix=Fix(message="write fixed", at=(*path, "scaling"), value="fixed"),
-            )
+        yield error(
+            "pool.select_scaling",
+            (*path, "scaling"),
+            "selected nodes exist already: no autoscaler can add any",
+            given=pool.scaling.value,
+            allowed="scaling: fixed, or none",
+            fix=Fix.write("fixed", (*path, "scaling")),
         )
     elif pool.select and pool.sharing.needs_sharing_config:
-        findings.append(
-            info(
-                "pool.select_labels",
-                (*path, "select"),
-                "you must add the labels that `gpuyard plan -v` lists to these nodes, or their GPUs are not"
-                " shared: manifests cannot label existing nodes"
-                if spec.apply is Apply.RENDER
-                else "`pulumi up` finds these nodes with kubectl and adds the labels that `gpuyard plan -v`"
-                " lists: their GPUs are shared from then on",
-            )
+        yield info(
+            "pool.select_labels",
+            (*path, "select"),
+            "you must add the labels that `gpuyard plan -v` lists to these nodes, or their GPUs are not"
+            " shared: manifests cannot label existing nodes"
+            if spec.apply is Apply.RENDER
+            else "`pulumi up` finds these nodes with kubectl and adds the labels that `gpuyard plan -v`"
+            " lists: their GPUs are shared from then on",
         )
-    return findings + _check_fabric(spec, pool, path)
+    yield from _check_fabric(spec, pool, path)
 
 
-def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:
+def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> Iterator[Diagnostic]:
     fabric, here = pool.fabric, (*path, "fabric")
     if fabric is None:
-        return []
+        return
     if provider_of(spec.cloud).sells_machines:
-        return [
-            error(
-                "pool.fabric_cloud",
-                here,
-                f"on {spec.cloud.value} the machine type determines the fabric",
-                given=fabric.kind.value,
-                allowed="fabric on your own cluster only",
-                fix=Fix(message="remove `fabric`", at=here),
-            )
-        ]
-    if fabric.kind is FabricKind.ETHERNET and fabric.hcas:
-        return [
-            error(
-                "pool.fabric_adapters",
-                (*here, "hcas"),
-                "plain Ethernet uses the host's TCP and no RDMA adapters",
-                given=", ".join(fabric.hcas),
-                allowed="hcas with infiniband or roce",
-                fix=Fix(message="remove `hcas`", at=(*here, "hcas")),
-            )
-        ]
-    if twice := sorted({h for h in fabric.hcas if fabric.hcas.count(h) > 1}):
+        yield error(
+            "pool.fabric_cloud",
+            here,
+            f"on {spec.cloud.value} the machine type determines the fabric",
+            given=fabric.kind.value,
+            allowed="fabric on your own cluster only",
+            fix=Fix(message="remove `fabric`", at=here),
+        )
+    elif fabric.kind is FabricKind.ETHERNET and fabric.hcas:
+        yield error(
+            "pool.fabric_adapters",
+            (*here, "hcas"),
+            "plain Ethernet uses the host's TCP and no RDMA adapters",
+            given=", ".join(fabric.hcas),
+            allowed="hcas with infiniband or roce",
+            fix=Fix(message="remove `hcas`", at=(*here, "hcas")),
+        )
+    elif twice := sorted({h for h in fabric.hcas if fabric.hcas.count(h) > 1}):
         once = list(dict.fromkeys(fabric.hcas))
-        return [
-            error(
-                "pool.fabric_adapters",
-                (*here, "hcas"),
-                f"adapters are listed twice: {', '.join(twice)}",
-                given=", ".join(fabric.hcas),
-                allowed="each adapter once",
-                fix=Fix(message=f"write {', '.join(once)}", at=(*here, "hcas"), value=once),
-            )
-        ]
-    if fabric.kind is not FabricKind.ETHERNET and not fabric.hcas:
-        return [
-            info(
-                "pool.fabric_adapters",
-                here,
-                "without `hcas`, NCCL uses every adapter, including those that are not near a GPU",
-                given=fabric.kind.value,
-            )
-        ]
-    return []
+        yield error(
+            "pool.fabric_adapters",
+            (*here, "hcas"),
+            f"adapters are listed twice: {', '.join(twice)}",
+            given=", ".join(fabric.hcas),
+            allowed="each adapter once",
+            fix=Fix(message=f"write {', '.join(once)}", at=(*here, "hcas"), value=once),
+        )
+    elif fabric.kind is not FabricKind.ETHERNET and not fabric.hcas:
+        yield info(
+            "pool.fabric_adapters",
+            here,
+            "without `hcas`, NCCL uses every adapter, including those that are not near a GPU",
+            given=fabric.kind.value,
+        )
 
 
-def check_selectors(draft: Draft) -> list[Diagnostic]:
+def check_selectors(draft: Draft) -> Iterator[Diagnostic]:
     """No node is in two pools: a node that has the labels of two selectors would be in both."""
     spec = draft.spec
-    findings: list[Diagnostic] = []
     chosen = [(i, p) for i, p in enumerate(spec.pools) if p.select and spec.cloud is Cloud.NONE]
     for place, (number, pool) in enumerate(chosen):
         for _, other in chosen[:place]:
             if any(pool.select.get(key, value) != value for key, value in other.select.items()):
                 continue  # a label has one value: no node matches both
-            findings.append(_overlap(pool, other, ("pools", number, "select")))
+            yield _overlap(pool, other, ("pools", number, "select"))
             break
-    return findings
 
 
 def _overlap(pool: Pool, other: Pool, path: Path) -> Diagnostic:

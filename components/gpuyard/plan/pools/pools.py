@@ -270,21 +270,19 @@ def _taints(stable_name: str, method: SharingMethod, *, fenced: bool) -> tuple[T
     )
 
 
-def _check_range(pool: Pool, path: Path) -> list[Diagnostic]:
+def _check_range(pool: Pool, path: Path) -> Iterator[Diagnostic]:
     if (pool.scaling is not Scaling.FIXED and not pool.select) or pool.nodes.low == pool.nodes.high:
-        return []
-    return [
-        error(
-            "pool.fixed_range",
-            (*path, "nodes"),
-            "a pool that does not scale needs a fixed number of nodes",
-            given=str(pool.nodes),
-            allowed="the number of existing nodes"
-            if pool.select
-            else "one number, or scaling: karpenter or autoscaler",
-            fix=Fix(message=f"write {pool.nodes.high}", at=(*path, "nodes"), value=pool.nodes.high),
-        )
-    ]
+        return
+    yield error(
+        "pool.fixed_range",
+        (*path, "nodes"),
+        "a pool that does not scale needs a fixed number of nodes",
+        given=str(pool.nodes),
+        allowed="the number of existing nodes"
+        if pool.select
+        else "one number, or scaling: karpenter or autoscaler",
+        fix=Fix.write(pool.nodes.high, (*path, "nodes")),
+    )
 
 
 def check_disk(
@@ -308,5 +306,5 @@ def check_disk(
         allowed=f"{bounds.least:,} to {bounds.most:,} GiB"
         if bounds.most
         else f"{bounds.least:,} GiB or more",
-        fix=Fix(message=f"write {suggestion}", at=where, value=suggestion),
+        fix=Fix.write(suggestion, where),
     )

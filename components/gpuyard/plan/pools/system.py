@@ -1,5 +1,6 @@
 """System nodes for the controllers: no job uses them, and they must exist before the pools."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from gpuyard.plan.draft import Draft
@@ -16,7 +17,6 @@ from gpuyard.spec.pools import HostShape
 from gpuyard_core.catalogue.machines import Capacity, Machine, find_machine
 from gpuyard_core.catalogue.sources import Source, find_source
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
-from gpuyard_core.models.values import Range
 
 _MODES = [Capacity.ON_DEMAND]
 _PATH: Path = ("system", "machine")
@@ -37,56 +37,54 @@ def decide_system(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
         findings = [_unknown(spec, system.machine)]
         return replace(draft, system=_unpriced(spec, system.machine, 0, 0)), findings
     if machine is not None and machine.is_gpu_machine:
+        gpus = f"{machine.gpus} × {machine.gpu.name}" if machine.gpu else ""
         findings.append(
-            _idle_gpus(
-                machine, nearest_machine_by_size(machine, spec.cloud, _MODES, with_gpu=False)
+            warning(
+                "system.gpu_machine",
+                _PATH,
+                f"system nodes run controllers and no jobs: {gpus} a node would be paid for and never used",
+                given=machine.name,
+                allowed="a machine without GPUs",
+                fix=suggest_machine(
+                    nearest_machine_by_size(machine, spec.cloud, _MODES, with_gpu=False), _PATH
+                ),
             )
         )
     return replace(draft, system=machine), findings
 
 
-def check_system(draft: Draft) -> list[Diagnostic]:
+def check_system(draft: Draft) -> Iterator[Diagnostic]:
     """Reject a new cluster in a cloud without nodes for its controllers."""
     spec = draft.spec
     if not draft.provider.sells_machines or spec.cluster_exists:
-        return []
+        return
     if spec.system is not None:
-        return [
-            *_too_few(draft, spec.system.nodes),
-            *draft.provider.check_system(spec, spec.system),
-        ]
+        # DNS and controllers run on system nodes; on EKS, also the autoscaler that would start the first one
+        nodes = spec.system.nodes
+        if not (nodes.low if draft.provider.needs_autoscaler else nodes.high):
+            enough = f"2..{nodes.high}" if nodes.high > _ENOUGH else str(_ENOUGH)
+            yield error(
+                "system.no_nodes",
+                ("system", "nodes"),
+                f"on {spec.cloud.value} controllers and add-ons need system nodes, and none would start",
+                given=str(nodes),
+                allowed="a minimum of 1; with 2, controllers stay available when one node fails",
+                fix=Fix.write(enough, ("system", "nodes")),
+            )
+        yield from draft.provider.check_system(spec, spec.system)
+        return
     machine = draft.provider.system_machine
-    return [
-        error(
-            "system.missing",
-            ("system",),
-            f"controllers need nodes without GPUs, and on {spec.cloud.value} the cluster starts without nodes",
-            allowed="system: {machine: TYPE, nodes: 2..3}",
-            fix=Fix(
-                message=f"add system: {{machine: {machine}, nodes: 2..3}}",
-                at=("system",),
-                value={"machine": machine, "nodes": "2..3"},
-            ),
-        )
-    ]
-
-
-def _too_few(draft: Draft, nodes: Range) -> list[Diagnostic]:
-    """DNS and controllers run on system nodes; on EKS, also the autoscaler that would start the first one."""
-    least = nodes.low if draft.provider.needs_autoscaler else nodes.high
-    if least:
-        return []
-    enough = f"2..{nodes.high}" if nodes.high > _ENOUGH else str(_ENOUGH)
-    return [
-        error(
-            "system.no_nodes",
-            ("system", "nodes"),
-            f"on {draft.spec.cloud.value} controllers and add-ons need system nodes, and none would start",
-            given=str(nodes),
-            allowed="a minimum of 1; with 2, controllers stay available when one node fails",
-            fix=Fix(message=f"write {enough}", at=("system", "nodes"), value=enough),
-        )
-    ]
+    yield error(
+        "system.missing",
+        ("system",),
+        f"controllers need nodes without GPUs, and on {spec.cloud.value} the cluster starts without nodes",
+        allowed="system: {machine: TYPE, nodes: 2..3}",
+        fix=Fix(
+            message=f"add system: {{machine: {machine}, nodes: 2..3}}",
+            at=("system",),
+            value={"machine": machine, "nodes": "2..3"},
+        ),
+    )
 
 
 def _of_shape(draft: Draft, shape: HostShape) -> tuple[Draft, list[Diagnostic]]:
@@ -119,21 +117,9 @@ def _unknown(spec: PlatformSpec, name: str) -> Diagnostic:
         "the catalogue has no such machine: the plan is valid if it exists, but the bill lacks its price",
         given=name,
         allowed="a machine of the catalogue, a price under `prices`, or {cpu, memory_gib}",
-        fix=Fix(message=f"write {suggestion}", at=_PATH, value=suggestion)
+        fix=Fix.write(suggestion, _PATH)
         if suggestion
         else Fix(message="add its price: prices: {machines: {NAME: USD an hour}}"),
-    )
-
-
-def _idle_gpus(machine: Machine, instead: Machine | None) -> Diagnostic:
-    gpus = f"{machine.gpus} × {machine.gpu.name}" if machine.gpu else ""
-    return warning(
-        "system.gpu_machine",
-        _PATH,
-        f"system nodes run controllers and no jobs: {gpus} a node would be paid for and never used",
-        given=machine.name,
-        allowed="a machine without GPUs",
-        fix=suggest_machine(instead, _PATH),
     )
 
 

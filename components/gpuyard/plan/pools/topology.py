@@ -1,6 +1,6 @@
 """Topology levels of a pool: labels from wide to narrow, zones, and what a fabric requires of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpuyard.plan.draft import Draft
@@ -51,29 +51,37 @@ def decide_region(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     return draft, []
 
 
-def check_zones(draft: Draft) -> list[Diagnostic]:
+def check_zones(draft: Draft) -> Iterator[Diagnostic]:
     """Zones must have the cloud's format and be in one region, because a cluster is in one region."""
     form = ZONES.get(draft.spec.cloud.value)
-    findings: list[Diagnostic] = []
     for number, pool in enumerate(draft.spec.pools):
         path: Path = ("pools", number, "zones")
         results = [_check_zone(draft, form, zone, (*path, i)) for i, zone in enumerate(pool.zones)]
-        findings += _with_zone_fixes(pool, [f for f in results if f], path)
-    return findings
+        yield from _with_zone_fixes(pool, [f for f in results if f], path)
 
 
 def _check_zone(draft: Draft, form: IdFormat | None, zone: str, path: Path) -> Diagnostic | None:
+    read = form.pattern.fullmatch(zone) if form else None
+    fix = Fix(message="remove it, or correct the zone", at=path)
     if form is None:
-        return None if is_name(zone) else _no_label(zone, path)
-    read = form.pattern.fullmatch(zone)
-    if read is None:
-        lowered = zone.lower() if form.pattern.fullmatch(zone.lower()) else None
-        return _no_zone(draft.spec.cloud, zone, form.example, lowered, path)
-    if draft.region and read["region"] != draft.region.name:
-        return _other_region(zone, draft.region, path)
-    if problem := unknown_region(read["region"], draft.spec.cloud.value):
-        return _no_region(zone, *problem, path)
-    return None
+        if is_name(zone):
+            return None
+        # on your own nodes a zone is the value of their zone label
+        problem, allowed = "not a valid value of the zone label", GRAMMAR
+    elif read is None:
+        problem = f"not the name of a zone on {draft.spec.cloud.value}"
+        allowed = f"a zone such as {form.example}"
+        fix = Fix.write(zone.lower(), path) if form.pattern.fullmatch(zone.lower()) else fix
+    elif draft.region and read["region"] != draft.region.name:
+        where = f"{draft.region.name} ({draft.region.source})"
+        problem = f"this zone is not in {where}, and a cluster is in one region"
+        allowed, fix = f"zones of {draft.region.name}", Fix.remove(path)
+    elif unknown := unknown_region(read["region"], draft.spec.cloud.value):
+        problem, suggestion = unknown
+        allowed = f"zones of an existing region{f', such as {suggestion}' if suggestion else ''}"
+    else:
+        return None
+    return error("pool.zone", path, problem, given=zone, allowed=allowed, fix=fix)
 
 
 def _with_zone_fixes(pool: Pool, results: list[Diagnostic], path: Path) -> list[Diagnostic]:
@@ -88,59 +96,11 @@ def _with_zone_fixes(pool: Pool, results: list[Diagnostic], path: Path) -> list[
     return [replace(f, fix=fix) if f.fix and f.fix.value is None else f for f in results]
 
 
-def _no_zone(
-    cloud: Cloud, zone: str, example: str, suggestion: str | None, path: Path
-) -> Diagnostic:
-    message = f"write {suggestion}" if suggestion else "remove it, or correct the zone"
-    return error(
-        "pool.zone",
-        path,
-        f"not the name of a zone on {cloud.value}",
-        given=zone,
-        allowed=f"a zone such as {example}",
-        fix=Fix(message=message, at=path, value=suggestion),
-    )
-
-
-def _no_region(zone: str, problem: str, suggestion: str, path: Path) -> Diagnostic:
-    return error(
-        "pool.zone",
-        path,
-        problem,
-        given=zone,
-        allowed=f"zones of an existing region{f', such as {suggestion}' if suggestion else ''}",
-        fix=Fix(message="remove it, or correct the zone", at=path),
-    )
-
-
-def _no_label(zone: str, path: Path) -> Diagnostic:
-    """On your own nodes a zone is the value of their zone label, so it must be a valid label value."""
-    return error(
-        "pool.zone",
-        path,
-        "not a valid value of the zone label",
-        given=zone,
-        allowed=GRAMMAR,
-        fix=Fix(message="remove it, or correct the zone", at=path),
-    )
-
-
-def _other_region(zone: str, region: Region, path: Path) -> Diagnostic:
-    return error(
-        "pool.zone",
-        path,
-        f"this zone is not in {region.name} ({region.source}), and a cluster is in one region",
-        given=zone,
-        allowed=f"zones of {region.name}",
-        fix=Fix(message="remove it", at=path),
-    )
-
-
-def check_fabrics(draft: Draft) -> list[Diagnostic]:
+def check_fabrics(draft: Draft) -> Iterator[Diagnostic]:
     """Check the cloud's fabrics, and shapes of several nodes whose fabric works within one zone only."""
     if not draft.provider.sells_machines:
-        return []
-    findings = draft.provider.check_fabrics(draft)
+        return
+    yield from draft.provider.check_fabrics(draft)
     first_wide = {s.pool: s for s in reversed(draft.shapes) if s.nodes > 1}
     for index, one in enumerate(draft.spec.pools):
         pool = draft.pools.get(one.name)
@@ -148,8 +108,7 @@ def check_fabrics(draft: Draft) -> list[Diagnostic]:
         wide = first_wide.get(one.name)
         if fabric is None or wide is None or len(one.zones) == 1:
             continue
-        findings.append(_zones_of_fabric(one, fabric.name, wide, ("pools", index)))
-    return findings
+        yield _zones_of_fabric(one, fabric.name, wide, ("pools", index))
 
 
 def _zones_of_fabric(pool: Pool, fabric: str, shape: ShapePlan, path: Path) -> Diagnostic:

@@ -1,6 +1,6 @@
 """Kueue settings that the plan and the rendered configuration share."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.multikueue import FRAMEWORKS as SENT
@@ -102,30 +102,23 @@ def _installs_engine(spec: PlatformSpec) -> bool:
     return spec.queueing.install
 
 
-def check_kueue(draft: Draft) -> list[Diagnostic]:
+def check_kueue(draft: Draft) -> Iterator[Diagnostic]:
     """Reject a second Kueue in one cluster; list the settings that an existing Kueue needs."""
     spec = draft.spec
     if uses_volcano(spec):
-        return []
-    if spec.cloud is Cloud.SIMULATED:
-        return [_second()] if installs_kueue(spec) else []
-    return [] if installs_kueue(spec) else [_needed_of_another(spec)]
-
-
-def _second() -> Diagnostic:
-    return error(
-        "kueue.simulated",
-        _PATH,
-        "a simulated cluster installs Kueue, and a cluster can have only one Kueue",
-        given="true",
-        allowed="false, or no field",
-        fix=Fix(message="remove it", at=_PATH),
-    )
-
-
-def _frameworks(spec: PlatformSpec) -> list[str]:
-    """Frameworks that the chart of another version or another admin may have left out."""
-    return ["pod", *(kind.lower() for kind in integrated_kinds(spec))]
+        return
+    simulated, installs = spec.cloud is Cloud.SIMULATED, installs_kueue(spec)
+    if simulated and installs:
+        yield error(
+            "kueue.simulated",
+            _PATH,
+            "a simulated cluster installs Kueue, and a cluster can have only one Kueue",
+            given="true",
+            allowed="false, or no field",
+            fix=Fix.remove(_PATH),
+        )
+    elif not simulated and not installs:
+        yield _needed_of_another(spec)
 
 
 def _needed_of_another(spec: PlatformSpec) -> Diagnostic:
@@ -140,8 +133,9 @@ def _needed_of_another(spec: PlatformSpec) -> Diagnostic:
         needs.append(
             f"multiKueue.origin {spec.name}, integrations.frameworks with {', '.join(SENT)} only"
         )
-    else:
-        needs.append(f"integrations.frameworks with {', '.join(_frameworks(spec))}")
+    else:  # those that the chart of another version or another admin may have left out
+        kinds = ["pod", *(kind.lower() for kind in integrated_kinds(spec))]
+        needs.append(f"integrations.frameworks with {', '.join(kinds)}")
     if spec.queueing.fair_sharing:
         needs.append("fairSharing.preemptionStrategies")
     return info(

@@ -5,7 +5,7 @@ all of them. This platform creates and bills no nodes, and the worker clusters d
 is sent to the nominated clusters, and the first whose own queue admits it runs it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import MultiKueuePlan, WorkerPlan
@@ -45,110 +45,83 @@ def plan_dispatch(spec: PlatformSpec) -> MultiKueuePlan | None:
     )
 
 
-def check_clusters(draft: Draft) -> list[Diagnostic]:
+def check_clusters(draft: Draft) -> Iterator[Diagnostic]:
     """Each worker cluster has its own name and Secret, and no field needs jobs that run on this platform."""
     spec = draft.spec
     if not spec.queueing.clusters:
-        return []
-    findings = _duplicates(spec.queueing.clusters)
+        return
+    yield from _duplicates(spec.queueing.clusters)
+    for path, what, asked in _fields_of_workers(spec):
+        if asked:
+            word = path[-1]
+            yield error(
+                "clusters.pool",
+                path,
+                f"{what} on the worker cluster that runs the job, and this platform runs none",
+                given="dra" if word == "sharing" else str(word),
+                allowed=f"`{word}` in the stack files of the worker clusters",
+                fix=Fix(message=f"remove `{word}`", at=path),
+            )
+    # this platform has no bill
+    budgets: list[tuple[Path, object]] = [(("budget",), spec.budget)]
+    budgets += [
+        (("teams", index, "budget_usd_per_month"), team.budget_usd_per_month)
+        for index, team in enumerate(spec.teams)
+    ]
+    for path, budget in budgets:
+        if budget is not None:
+            yield warning(
+                "clusters.budget",
+                path,
+                "the worker clusters bill the pools, so this limit has no effect",
+                allowed="a budget in the stack file of each worker cluster",
+                fix=Fix.remove(path),
+            )
+    yield _needs(spec)
+
+
+def _fields_of_workers(spec: PlatformSpec) -> Iterator[tuple[Path, str, object]]:
+    """Fields that belong to the cluster that runs the pods, and their values."""
     for index, pool in enumerate(spec.pools):
-        path: Path = ("pools", index)
-        findings += _unsupported_field((*path, "topology"), "pods are placed", asked=pool.topology)
-        findings += _unsupported_field(
-            (*path, "sharing"), "claims are allocated", asked=pool.sharing.dra
-        )
+        yield ("pools", index, "topology"), "pods are placed", pool.topology
+        yield ("pools", index, "sharing"), "claims are allocated", pool.sharing.dra
     for index, team in enumerate(spec.teams):
-        findings += _unsupported_field(
-            ("teams", index, "idle"), "idle GPUs are measured", asked=bool(team.idle)
-        )
-    findings += _unsupported_field(
-        ("queueing", "integrations"),
-        "these kinds are queued",
-        asked=bool(spec.queueing.integrations),
-    )
-    findings += _unsupported_field(
-        ("workloads", "training"),
-        "training runtimes are used",
-        asked=bool(spec.workloads and spec.workloads.training),
-    )
-    findings += _check_budgets(spec)
-    return [*findings, _needs(spec)]
+        yield ("teams", index, "idle"), "idle GPUs are measured", team.idle
+    yield ("queueing", "integrations"), "these kinds are queued", spec.queueing.integrations
+    training = spec.workloads.training if spec.workloads else ()
+    yield ("workloads", "training"), "training runtimes are used", training
 
 
-def _duplicates(workers: Sequence[WorkerCluster]) -> list[Diagnostic]:
-    findings: list[Diagnostic] = []
+def _duplicates(workers: Sequence[WorkerCluster]) -> Iterator[Diagnostic]:
     names = [w.name for w in workers]
     secrets = [w.secret for w in workers]
     for index, worker in enumerate(workers):
         path: Path = ("queueing", "clusters", index)
         if worker.name in names[:index]:
-            findings.append(
-                error(
-                    "clusters.duplicate",
-                    (*path, "name"),
-                    "another cluster has this name",
-                    given=worker.name,
-                    allowed="a unique name for each cluster",
-                    fix=_other((*path, "name"), worker.name, names),
-                )
+            yield error(
+                "clusters.duplicate",
+                (*path, "name"),
+                "another cluster has this name",
+                given=worker.name,
+                allowed="a unique name for each cluster",
+                fix=_other((*path, "name"), worker.name, names),
             )
         if worker.secret in secrets[:index]:
-            other = names[secrets.index(worker.secret)]
-            findings.append(
-                error(
-                    "clusters.secret",
-                    (*path, "secret"),
-                    f"{other} uses this Secret too: Kueue would send each job to the same cluster twice,"
-                    " and delete one entry's copy as the other's",
-                    given=worker.secret,
-                    allowed="a different Secret for each cluster",
-                    fix=_other((*path, "secret"), f"{worker.name}-kubeconfig", secrets),
-                )
+            yield error(
+                "clusters.secret",
+                (*path, "secret"),
+                f"{names[secrets.index(worker.secret)]} uses this Secret too: Kueue would send each job to the"
+                " same cluster twice, and delete one entry's copy as the other's",
+                given=worker.secret,
+                allowed="a different Secret for each cluster",
+                fix=_other((*path, "secret"), f"{worker.name}-kubeconfig", secrets),
             )
-    return findings
 
 
 def _other(path: Path, wish: str, used: Sequence[str]) -> Fix:
     """The fix with the wished name, or the nearest free one."""
     free = wish if wish not in used else free_name(wish, used)
-    return Fix(message=f"write {free}", at=path, value=free)
-
-
-def _unsupported_field(path: Path, what: str, *, asked: bool) -> list[Diagnostic]:
-    """Reject a field that belongs to the cluster that runs the pods."""
-    word = path[-1]
-    if not asked:
-        return []
-    return [
-        error(
-            "clusters.pool",
-            path,
-            f"{what} on the worker cluster that runs the job, and this platform runs none",
-            given="dra" if word == "sharing" else str(word),
-            allowed=f"`{word}` in the stack files of the worker clusters",
-            fix=Fix(message=f"remove `{word}`", at=path),
-        )
-    ]
-
-
-def _check_budgets(spec: PlatformSpec) -> list[Diagnostic]:
-    """Warn of budgets that have no effect, because this platform has no bill."""
-    paths: list[Path] = [("budget",)] if spec.budget else []
-    paths += [
-        ("teams", index, "budget_usd_per_month")
-        for index, team in enumerate(spec.teams)
-        if team.budget_usd_per_month is not None
-    ]
-    return [
-        warning(
-            "clusters.budget",
-            path,
-            "the worker clusters bill the pools, so this limit has no effect",
-            allowed="a budget in the stack file of each worker cluster",
-            fix=Fix(message="remove it", at=path),
-        )
-        for path in paths
-    ]
+    return Fix.write(free, path)
 
 
 def _needs(spec: PlatformSpec) -> Diagnostic:

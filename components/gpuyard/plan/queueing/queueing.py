@@ -272,27 +272,21 @@ def _excesses(groups: tuple[ResourceGroup, ...]) -> Iterator[str]:
         yield f"{resources} resources in all; a queue counts at most {MAX_RESOURCES_IN_ALL}"
 
 
-def check_flavors(draft: Draft) -> list[Diagnostic]:
+def check_flavors(draft: Draft) -> Iterator[Diagnostic]:
     """Reject queues that exceed Kueue's limits, before Kueue rejects them."""
     pools = draft.valid_pools
-    return [
-        _too_many(team, plan, pools, ("teams", index), why)
-        for index, (team, plan) in enumerate(zip(draft.spec.teams, draft.teams, strict=True))
-        if (why := _too_big(plan.resource_groups))
-    ]
-
-
-def _too_many(
-    team: Team, plan: TeamPlan, pools: Mapping[str, PoolPlan], path: Path, why: str
-) -> Diagnostic:
-    return error(
-        "queue.flavors",
-        (*path, "guarantee"),
-        f"the queue of team {team.name} exceeds the limits of a Kueue ClusterQueue: {why}",
-        given=f"{sum(len(group.flavors) for group in plan.resource_groups)} pools",
-        allowed="fewer pools for the team; identical pools can be merged",
-        fix=_fewer_borrowed(team, plan, pools, (*path, "borrow")) or _merge_pools_fix(plan, pools),
-    )
+    for index, (team, plan) in enumerate(zip(draft.spec.teams, draft.teams, strict=True)):
+        if why := _too_big(plan.resource_groups):
+            path = ("teams", index)
+            yield error(
+                "queue.flavors",
+                (*path, "guarantee"),
+                f"the queue of team {team.name} exceeds the limits of a Kueue ClusterQueue: {why}",
+                given=f"{sum(len(group.flavors) for group in plan.resource_groups)} pools",
+                allowed="fewer pools for the team; identical pools can be merged",
+                fix=_fewer_borrowed(team, plan, pools, (*path, "borrow"))
+                or _merge_pools_fix(plan, pools),
+            )
 
 
 def _fewer_borrowed(

@@ -1,6 +1,6 @@
 """Checks of queueing: queues of a team, weights, and the time in which a job must start."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from gpuyard.plan.draft import Draft
@@ -25,16 +25,23 @@ def default_queue_name(queues: dict[str, float]) -> str:
     return LOCAL_QUEUE if LOCAL_QUEUE in queues else next(iter(queues))
 
 
-def check_waiting(draft: Draft) -> list[Diagnostic]:
+def check_waiting(draft: Draft) -> Iterator[Diagnostic]:
     """Weights without effect, jobs that are in no queue, and a start time too short for a node to start."""
     spec = draft.spec
-    return [
-        *_check_team_weights(spec),
-        *_check_cohort_weights(spec),
-        *_check_queues(spec),
-        *_check_usage(spec),
-        *_check_start(spec, draft.valid_pools.values()),
-    ]
+    for index, team in enumerate(spec.teams):
+        path: Path = ("teams", index, "weight")
+        if team.weight == 1:
+            continue
+        if not spec.queueing.fair_sharing:
+            yield _unused(path, team.weight, _FAIR_OFF, _FAIR_ON)
+        elif not any(team.borrow.values()):
+            why = f"it divides borrowed capacity, and {team.name} may not borrow"
+            fix = Fix(message="remove it, or add borrow", at=path)
+            yield _unused(path, team.weight, why, fix)
+    yield from _check_cohort_weights(spec)
+    yield from _check_queues(spec)
+    yield from _check_usage(spec)
+    yield from _check_start(spec, draft.valid_pools.values())
 
 
 def _unused(path: Path, weight: float, why: str, fix: Fix) -> Diagnostic:
@@ -46,22 +53,7 @@ _FAIR_OFF = "fair_sharing is off, so jobs borrow in order of arrival"
 _FAIR_ON = Fix(message="write fair_sharing: true", at=("queueing", "fair_sharing"), value=True)
 
 
-def _check_team_weights(spec: PlatformSpec) -> list[Diagnostic]:
-    findings: list[Diagnostic] = []
-    for index, team in enumerate(spec.teams):
-        path: Path = ("teams", index, "weight")
-        if team.weight == 1:
-            continue
-        if not spec.queueing.fair_sharing:
-            findings.append(_unused(path, team.weight, _FAIR_OFF, _FAIR_ON))
-        elif not any(team.borrow.values()):
-            why = f"it divides borrowed capacity, and {team.name} may not borrow"
-            fix = Fix(message="remove it, or add borrow", at=path)
-            findings.append(_unused(path, team.weight, why, fix))
-    return findings
-
-
-def _check_cohort_weights(spec: PlatformSpec) -> list[Diagnostic]:
+def _check_cohort_weights(spec: PlatformSpec) -> Iterator[Diagnostic]:
     tree = read_tree(spec)
     borrowers = {
         node
@@ -69,42 +61,37 @@ def _check_cohort_weights(spec: PlatformSpec) -> list[Diagnostic]:
         if any(team.borrow.values())
         for node in tree.self_and_ancestors(home)
     }
-    findings: list[Diagnostic] = []
     for index, cohort in enumerate(spec.queueing.cohorts):
         path: Path = ("queueing", "cohorts", index, "weight")
         if cohort.weight == 1:
             continue
         if not spec.queueing.fair_sharing:
-            findings.append(_unused(path, cohort.weight, _FAIR_OFF, _FAIR_ON))
+            yield _unused(path, cohort.weight, _FAIR_OFF, _FAIR_ON)
         elif index not in borrowers or (
             cohort.borrow is not None and not any(cohort.borrow.values())
         ):
             why = f"it divides borrowed capacity, and {cohort.name} may not borrow"
             fix = Fix(message="remove it, or let a team of the cohort borrow", at=path)
-            findings.append(_unused(path, cohort.weight, why, fix))
-    return findings
+            yield _unused(path, cohort.weight, why, fix)
 
 
-def _check_queues(spec: PlatformSpec) -> list[Diagnostic]:
+def _check_queues(spec: PlatformSpec) -> Iterator[Diagnostic]:
     """Teams without a default queue, and weights of queues without effect."""
-    findings: list[Diagnostic] = []
     for index, team in enumerate(spec.teams):
         path: Path = ("teams", index, "queues")
         if LOCAL_QUEUE not in team.queues:
-            findings.append(
-                warning(
-                    "queue.no_default",
-                    path,
-                    f"{team.name} has no queue with the name {LOCAL_QUEUE}: a job without a queue label is"
-                    " in no queue and gets no quota",
-                    given=format_list(team.queues),
-                    allowed=f"a queue named {LOCAL_QUEUE}, or a queue label on every job",
-                    fix=Fix(
-                        message=f"add {LOCAL_QUEUE}: 1",
-                        at=path,
-                        value={LOCAL_QUEUE: 1.0, **team.queues},
-                    ),
-                )
+            yield warning(
+                "queue.no_default",
+                path,
+                f"{team.name} has no queue with the name {LOCAL_QUEUE}: a job without a queue label is"
+                " in no queue and gets no quota",
+                given=format_list(team.queues),
+                allowed=f"a queue named {LOCAL_QUEUE}, or a queue label on every job",
+                fix=Fix(
+                    message=f"add {LOCAL_QUEUE}: 1",
+                    at=path,
+                    value={LOCAL_QUEUE: 1.0, **team.queues},
+                ),
             )
         for name, weight in team.queues.items():
             if weight != 1 and spec.queueing.usage_half_life_hours is None:
@@ -116,8 +103,7 @@ def _check_queues(spec: PlatformSpec) -> list[Diagnostic]:
                 fix = Fix(message="write 1", at=(*path, name), value=1.0)
             else:
                 continue
-            findings.append(_unused((*path, name), weight, why, fix))
-    return findings
+            yield _unused((*path, name), weight, why, fix)
 
 
 def _counting(spec: PlatformSpec) -> Fix:
@@ -135,51 +121,46 @@ def teams_with_compared_queues(plan: PlatformPlan) -> list[TeamPlan]:
     return [team for team in plan.teams if counting and len(team.queues) > 1]
 
 
-def _check_usage(spec: PlatformSpec) -> list[Diagnostic]:
+def _check_usage(spec: PlatformSpec) -> Iterator[Diagnostic]:
     hours = spec.queueing.usage_half_life_hours
     if hours is None:
-        return []
+        return
     several = [team for team in spec.teams if len(team.queues) > 1]
     path: Path = ("queueing", "usage_half_life_hours")
     if several:
-        return _check_use_before_priority(spec, several, path)
-    return [
-        warning(
-            "queue.usage_unused",
-            path,
-            "it has no effect: Kueue compares usage between queues of one team, and no team has two",
-            given=str(hours),
-            allowed="a team with two queues or more",
-            fix=Fix(
-                message="remove it, or give a team queues: {default: 1, interactive: 2}", at=path
-            ),
-        )
-    ]
+        yield from _check_use_before_priority(spec, several, path)
+        return
+    yield warning(
+        "queue.usage_unused",
+        path,
+        "it has no effect: Kueue compares usage between queues of one team, and no team has two",
+        given=str(hours),
+        allowed="a team with two queues or more",
+        fix=Fix(message="remove it, or give a team queues: {default: 1, interactive: 2}", at=path),
+    )
 
 
 def _check_use_before_priority(
     spec: PlatformSpec, several: list[Team], path: Path
-) -> list[Diagnostic]:
+) -> Iterator[Diagnostic]:
     """Kueue orders by usage first, so a job that preempts by priority does not get the freed capacity."""
     evicting = _evicting(spec)
     if not evicting:
-        return []
+        return
     weighed = any(weight != 1 for team in several for weight in team.queues.values())
-    return [
-        warning(
-            "queue.use_before_priority",
-            path,
-            f"between the queues of {format_list(t.name for t in several)} usage outranks priority: after a job"
-            " preempts one of lower priority in a queue that used less, the preempted job is admitted first"
-            " and preempted again, until both queues have used the same",
-            given=f"{spec.queueing.usage_half_life_hours}, and the priorities {format_list(evicting)}",
-            allowed="usage between queues, or priorities that preempt, not both",
-            fix=Fix(
-                message="remove it, or write preemption: never, so that priorities only order each queue",
-                at=None if weighed else path,
-            ),
-        )
-    ]
+    yield warning(
+        "queue.use_before_priority",
+        path,
+        f"between the queues of {format_list(t.name for t in several)} usage outranks priority: after a job"
+        " preempts one of lower priority in a queue that used less, the preempted job is admitted first"
+        " and preempted again, until both queues have used the same",
+        given=f"{spec.queueing.usage_half_life_hours}, and the priorities {format_list(evicting)}",
+        allowed="usage between queues, or priorities that preempt, not both",
+        fix=Fix(
+            message="remove it, or write preemption: never, so that priorities only order each queue",
+            at=None if weighed else path,
+        ),
+    )
 
 
 def _evicting(spec: PlatformSpec) -> list[str]:
@@ -189,27 +170,25 @@ def _evicting(spec: PlatformSpec) -> list[str]:
     return [name for name, value in spec.priorities.items() if value != WITHOUT]
 
 
-def _check_start(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> list[Diagnostic]:
+def _check_start(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> Iterator[Diagnostic]:
     """Warn of a start time in which a node that must start first may not be ready."""
     minutes = start_minutes(spec)
     late = [
         p.name for p in pools if p.scaling is not Scaling.FIXED and p.start_nodes < p.nodes.high
     ]
     if spec.cloud is Cloud.SIMULATED or minutes >= NODE_MINUTES or not late:
-        return []
+        return
     path: Path = ("queueing", "start_within_minutes")
-    return [
-        warning(
-            "start.before_nodes",
-            path,
-            f"nodes of {format_list(late)} start when jobs request them, and autoscalers allow a node"
-            f" {NODE_MINUTES} minutes: a job whose nodes take longer than {minutes} is evicted, requeued,"
-            " and may never start",
-            given=str(minutes),
-            allowed=f"at least {NODE_MINUTES}, and more for drivers and large images",
-            fix=Fix(message=f"write {START_MINUTES}", at=path, value=START_MINUTES),
-        )
-    ]
+    yield warning(
+        "start.before_nodes",
+        path,
+        f"nodes of {format_list(late)} start when jobs request them, and autoscalers allow a node"
+        f" {NODE_MINUTES} minutes: a job whose nodes take longer than {minutes} is evicted, requeued,"
+        " and may never start",
+        given=str(minutes),
+        allowed=f"at least {NODE_MINUTES}, and more for drivers and large images",
+        fix=Fix.write(START_MINUTES, path),
+    )
 
 
 # Nothing else of a plan depends on them: the same guarantees apply again once a stop policy is removed.
@@ -229,22 +208,20 @@ def stop_policy(spec: PlatformSpec, team: Team) -> StopPolicy | Literal[""]:
     return ""
 
 
-def check_stop_policies(draft: Draft) -> list[Diagnostic]:
+def check_stop_policies(draft: Draft) -> Iterator[Diagnostic]:
     """Warn of every active stop policy."""
     spec = draft.spec
-    findings: list[Diagnostic] = []
     if spec.queueing.stop_policy:
         what = _WORDS[spec.queueing.stop_policy].format(whose="any team")
-        findings.append(_active(("queueing", "stop_policy"), what, spec.queueing.stop_policy.value))
+        yield _active(("queueing", "stop_policy"), what, spec.queueing.stop_policy.value)
     for index, pool in enumerate(spec.pools):
         if pool.stop_policy:
             what = f"no job starts in pool {pool.name}; running jobs continue"
-            findings.append(_active(("pools", index, "stop_policy"), what, pool.stop_policy.value))
+            yield _active(("pools", index, "stop_policy"), what, pool.stop_policy.value)
     for index, team in enumerate(spec.teams):
         if team.stop_policy:
             what = _WORDS[team.stop_policy].format(whose=f"team {team.name}")
-            findings.append(_active(("teams", index, "stop_policy"), what, team.stop_policy.value))
-    return findings
+            yield _active(("teams", index, "stop_policy"), what, team.stop_policy.value)
 
 
 def _active(path: Path, what: str, value: str) -> Diagnostic:

@@ -51,33 +51,32 @@ def uses_volcano(spec: PlatformSpec) -> bool:
     return spec.queueing.engine is Engine.VOLCANO
 
 
-def check_volcano(draft: Draft) -> list[Diagnostic]:
+def check_volcano(draft: Draft) -> Iterator[Diagnostic]:
     """Reject what Volcano cannot do, and report what it does differently."""
     spec = draft.spec
     if not uses_volcano(spec):
-        return []
-    return [
-        *(_unsupported(path, why, given) for path, why, given in _unsupported_fields(spec)),
-        *(info("volcano.differs", path, why) for path, why in _differences(draft)),
-        *_written_by_authors(spec),
-        info(
-            "volcano.untried",
-            _ENGINE,
-            "tests of gpuyard compare its objects for Volcano with Volcano's own definitions on a real API server; no"
-            " scheduler or controller of Volcano has run with them",
-            given=VOLCANO,
-        ),
-    ]
-
-
-def _unsupported(path: Path, why: str, given: str) -> Diagnostic:
-    return error(
-        "volcano.unsupported",
-        path,
-        f"Volcano does not implement this field: {why}",
-        given=given,
-        allowed="no field, or queueing.engine: kueue",
-        fix=Fix(message="remove it, or write engine: kueue", at=_ENGINE, value=Engine.KUEUE.value),
+        return
+    yield from (
+        error(
+            "volcano.unsupported",
+            path,
+            f"Volcano does not implement this field: {why}",
+            given=given,
+            allowed="no field, or queueing.engine: kueue",
+            fix=Fix(
+                message="remove it, or write engine: kueue", at=_ENGINE, value=Engine.KUEUE.value
+            ),
+        )
+        for path, why, given in _unsupported_fields(spec)
+    )
+    yield from (info("volcano.differs", path, why) for path, why in _differences(draft))
+    yield from _written_by_authors(spec)
+    yield info(
+        "volcano.untried",
+        _ENGINE,
+        "tests of gpuyard compare its objects for Volcano with Volcano's own definitions on a real API server; no"
+        " scheduler or controller of Volcano has run with them",
+        given=VOLCANO,
     )
 
 
@@ -150,18 +149,16 @@ def _differences(draft: Draft) -> Iterator[tuple[Path, str]]:
         )
 
 
-def _written_by_authors(spec: PlatformSpec) -> list[Diagnostic]:
+def _written_by_authors(spec: PlatformSpec) -> Iterator[Diagnostic]:
     """On older API servers, no policy can write the scheduler and the queue into pods."""
     if spec.kubernetes not in KUBERNETES_MINORS or changes_jobs(spec.kubernetes):
-        return []
-    return [
-        warning(
-            "volcano.by_author",
-            ("kubernetes",),
-            f"Kubernetes {spec.kubernetes} cannot set the scheduler and the queue of pods: authors must set schedulerName:"
-            f" {VOLCANO}, annotation {VOLCANO_QUEUE} and the tolerations of GPU nodes, or pods with GPUs are rejected",
-            given=spec.kubernetes,
-            allowed=f"1.{MUTATES_SINCE} or newer",
-            fix=Fix(message=f"upgrade to 1.{MUTATES_SINCE}, or set them in every pod template"),
-        )
-    ]
+        return
+    yield warning(
+        "volcano.by_author",
+        ("kubernetes",),
+        f"Kubernetes {spec.kubernetes} cannot set the scheduler and the queue of pods: authors must set schedulerName:"
+        f" {VOLCANO}, annotation {VOLCANO_QUEUE} and the tolerations of GPU nodes, or pods with GPUs are rejected",
+        given=spec.kubernetes,
+        allowed=f"1.{MUTATES_SINCE} or newer",
+        fix=Fix(message=f"upgrade to 1.{MUTATES_SINCE}, or set them in every pod template"),
+    )

@@ -1,7 +1,7 @@
 """Borrowing and lending limits of cohorts: parsed, applied over the tree, and checked."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpuyard.plan.pools.pools import DecidedPools
 from gpuyard.plan.quotas.cohorts import (
@@ -86,17 +86,15 @@ class CohortClaims:
         return results
 
 
-def apply_limits(flow: CohortQuotas, claims: CohortClaims) -> list[Diagnostic]:
+def apply_limits(flow: CohortQuotas, claims: CohortClaims) -> Iterator[Diagnostic]:
     """Set the limits of every cohort: lending from the leaves to the root, borrowing from the root down."""
-    findings: list[Diagnostic] = []
     for cohort in flow.tree.bottom_up:
         if cohort in claims.lend:
-            findings += _bind_lending(flow, cohort, claims)
+            yield from _bind_lending(flow, cohort, claims)
         flow.cohorts[cohort].propagate()
     for cohort in reversed(flow.tree.bottom_up):
         if cohort in claims.borrow:
             flow.cohorts[cohort].borrow = Limit(_amounts(claims.borrow[cohort]), unset=0)
-    return findings
 
 
 def _bind_lending(flow: CohortQuotas, cohort: int, claims: CohortClaims) -> list[Diagnostic]:
@@ -132,22 +130,20 @@ def _amounts(claims: Sequence[QuotaEntry]) -> QuotaAmounts:
 
 def check_limits(
     flow: CohortQuotas, claims: CohortClaims, borrowed: GrantedQuota
-) -> list[Diagnostic]:
+) -> Iterator[Diagnostic]:
     """Reduce borrowing limits to the capacity outside and to what the cohort's teams may use, with a warning."""
-    findings: list[Diagnostic] = []
     use: list[QuotaAmounts] = [defaultdict(int) for _ in flow.tree.parents]
     for team, home in enumerate(flow.tree.cohort_by_team):
         if home is not None:
             add_amounts(use[home], borrowed[team])
     for cohort in flow.tree.bottom_up:
         if cohort in claims.borrow:
-            findings += _check_borrowing(flow, cohort, claims, use[cohort])
+            yield from _check_borrowing(flow, cohort, claims, use[cohort])
             limit = flow.cohorts[cohort].borrow
             use[cohort] = {key: min(n, limit[key] or 0) for key, n in use[cohort].items()}
         parent = flow.tree.parents[cohort]
         if parent is not None:
             add_amounts(use[parent], use[cohort])
-    return findings
 
 
 def _check_borrowing(

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.renames import free_name
+from gpuyard.plan.renames import free_name, nearest_fix
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
-from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
-from gpuyard_core.suggestions import nearest_name
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, show_path, warning
 
 # The quota of a cohort or queue is its own plus what its children lend it: Kueue's subtree quota, here
 # `nominal`. The lending limit is the part of it that the parent gets; it keeps the rest (Kueue's guaranteed
@@ -183,109 +182,86 @@ def _upward(parents: Sequence[CohortIndex]) -> tuple[int, ...]:
     return tuple(sorted(depth, key=lambda index: -depth[index]))
 
 
-def check_cohorts(draft: Draft) -> list[Diagnostic]:
+def check_cohorts(draft: Draft) -> Iterator[Diagnostic]:
     """Duplicate and unknown names, cycles, and cohorts without a team."""
-    spec = draft.spec
-    findings: list[Diagnostic] = []
-    names = list(dict.fromkeys(cohort.name for cohort in spec.queueing.cohorts))
+    spec, cohorts = draft.spec, draft.spec.queueing.cohorts
+    names = list(dict.fromkeys(cohort.name for cohort in cohorts))
     seen: set[str] = set()
-    for index, cohort in enumerate(spec.queueing.cohorts):
+    for index, cohort in enumerate(cohorts):
         path: Path = ("queueing", "cohorts", index)
         if cohort.name == spec.name:
-            findings.append(_root_name(spec, index, names))
+            yield _root_name(spec, names, (*path, "name"))
         elif cohort.name in seen:
-            free = free_name(cohort.name, {*names, spec.name})
-            findings.append(
-                error(
-                    "cohort.duplicate",
-                    (*path, "name"),
-                    "another cohort has this name",
-                    given=cohort.name,
-                    allowed="a unique name for each cohort",
-                    fix=Fix(message=f"write {free}", at=(*path, "name"), value=free),
-                )
+            yield error(
+                "cohort.duplicate",
+                (*path, "name"),
+                "another cohort has this name",
+                given=cohort.name,
+                allowed="a unique name for each cohort",
+                fix=Fix.write(free_name(cohort.name, {*names, spec.name}), (*path, "name")),
             )
         seen.add(cohort.name)
-        if cohort.parent is not None and cohort.parent not in names:
-            findings.append(_unknown(spec.name, cohort.parent, names, (*path, "parent")))
+    for path, name in _cohorts_named(spec):
+        if name not in names:
+            yield _unknown(spec.name, name, names, path)
+    for circle in _circles(_by_name(spec)[1]):
+        path = ("queueing", "cohorts", circle[0], "parent")
+        way = " in ".join(cohorts[index].name for index in (*circle, circle[0]))
+        yield error(
+            "cohort.circle",
+            path,
+            f"the cohorts form a cycle: {way}; Kueue stops every queue of such a tree",
+            given=str(cohorts[circle[0]].parent),
+            allowed="a parent that is not below it",
+            fix=Fix(message="remove it: the parent is then the root cohort", at=path),
+        )
+    tree = read_tree(spec)
+    nonempty = {node for home in set(tree.cohort_by_team) for node in tree.self_and_ancestors(home)}
+    for index, cohort in enumerate(cohorts):
+        if index not in nonempty:
+            yield warning(
+                "cohort.no_teams",
+                ("queueing", "cohorts", index),
+                f"no team is in cohort {cohort.name} or below it: the cohort has no effect",
+                given=cohort.name,
+                allowed="cohorts that a team names",
+                fix=Fix(message=f"write cohort: {cohort.name} in a team, or remove it"),
+            )
+
+
+def _cohorts_named(spec: PlatformSpec) -> Iterator[tuple[Path, str]]:
+    """The cohort of each team and the parent of each cohort, where the stack file names one."""
     for index, team in enumerate(spec.teams):
-        if team.cohort is not None and team.cohort not in names:
-            findings.append(_unknown(spec.name, team.cohort, names, ("teams", index, "cohort")))
-    return findings + _check_circles(spec) + _check_empty(spec)
+        if team.cohort is not None:
+            yield ("teams", index, "cohort"), team.cohort
+    for index, cohort in enumerate(spec.queueing.cohorts):
+        if cohort.parent is not None:
+            yield ("queueing", "cohorts", index, "parent"), cohort.parent
 
 
-def _root_name(spec: PlatformSpec, index: int, names: Sequence[str]) -> Diagnostic:
+def _root_name(spec: PlatformSpec, names: Sequence[str], path: Path) -> Diagnostic:
     """A cohort with the platform's name would be mistaken for the root."""
-    path: Path = ("queueing", "cohorts", index, "name")
-    named = [f"teams[{i}].cohort" for i, team in enumerate(spec.teams) if team.cohort == spec.name]
-    named += [
-        f"queueing.cohorts[{i}].parent"
-        for i, cohort in enumerate(spec.queueing.cohorts)
-        if cohort.parent == spec.name
-    ]
+    named = [show_path(where) for where, name in _cohorts_named(spec) if name == spec.name]
     free = free_name(spec.name, names)
-    fix = Fix(message=f"write {free}", at=path, value=free)
-    if named:
-        fix = Fix(message=f"write {free}, in {format_list(named)} too")
+    also = Fix(message=f"write {free}, in {format_list(named)} too")
     return error(
         "cohort.root",
         path,
         "the root cohort, above all others, has the platform's name",
         given=spec.name,
         allowed="any other name",
-        fix=fix,
+        fix=also if named else Fix.write(free, path),
     )
 
 
 def _unknown(platform: str, value: str, names: Sequence[str], path: Path) -> Diagnostic:
-    if value == platform:
-        fix = Fix(message="remove it: the root cohort is the default", at=path)
-    elif suggestion := nearest_name(value, list(names)):
-        fix = Fix(message=f"write {suggestion}", at=path, value=suggestion)
-    else:
-        fix = Fix(message="remove it, or add the cohort to queueing.cohorts", at=path)
+    root = Fix(message="remove it: the root cohort is the default", at=path)
+    other = Fix(message="remove it, or add the cohort to queueing.cohorts", at=path)
     return error(
         "cohort.unknown",
         path,
         "no cohort has this name; Kueue would create one, separate from all others",
         given=value,
         allowed=format_list(names) or "a name in queueing.cohorts, which is empty",
-        fix=fix,
+        fix=root if value == platform else nearest_fix(value, names, path, other),
     )
-
-
-def _check_circles(spec: PlatformSpec) -> list[Diagnostic]:
-    cohorts = spec.queueing.cohorts
-    results: list[Diagnostic] = []
-    for circle in _circles(_by_name(spec)[1]):
-        path: Path = ("queueing", "cohorts", circle[0], "parent")
-        way = " in ".join(cohorts[index].name for index in (*circle, circle[0]))
-        results.append(
-            error(
-                "cohort.circle",
-                path,
-                f"the cohorts form a cycle: {way}; Kueue stops every queue of such a tree",
-                given=str(cohorts[circle[0]].parent),
-                allowed="a parent that is not below it",
-                fix=Fix(message="remove it: the parent is then the root cohort", at=path),
-            )
-        )
-    return results
-
-
-def _check_empty(spec: PlatformSpec) -> list[Diagnostic]:
-    """Warn of cohorts that have no team in or below them."""
-    tree = read_tree(spec)
-    nonempty = {node for home in set(tree.cohort_by_team) for node in tree.self_and_ancestors(home)}
-    return [
-        warning(
-            "cohort.no_teams",
-            ("queueing", "cohorts", index),
-            f"no team is in cohort {cohort.name} or below it: the cohort has no effect",
-            given=cohort.name,
-            allowed="cohorts that a team names",
-            fix=Fix(message=f"write cohort: {cohort.name} in a team, or remove it"),
-        )
-        for index, cohort in enumerate(spec.queueing.cohorts)
-        if index not in nonempty
-    ]

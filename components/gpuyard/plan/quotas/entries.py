@@ -66,7 +66,22 @@ def parse_quota_entry(
     count = shares[text]
     name, _, unit = text.partition("/")
     if name not in pools:
-        return _unknown_pool(name, unit, shares, pools, path)
+        suggestion = nearest_name(name, list(pools))
+        meant = f"{suggestion}/{unit}" if suggestion and unit else suggestion
+        fix = (
+            _move(shares, meant, path)
+            if meant
+            else Fix(message="remove it, or add the pool", at=path)
+        )
+        problem = error(
+            "quota.unknown_pool",
+            path,
+            "no pool has this name",
+            given=name,
+            allowed=format_list(pools),
+            fix=fix,
+        )
+        return InvalidQuotaEntry(problem, is_misspelled=meant is not None and meant not in shares)
     pool = pools[name]
     if pool is None:
         return InvalidQuotaEntry()
@@ -90,25 +105,6 @@ def _per_unit(pool: PoolPlan, unit: str) -> dict[str, int] | None:
     if len({tuple(x.counts.items()) for x in pool.layouts}) > 1:
         return None  # GPUs of one node differ: "one GPU" has no single meaning
     return {a.resource: a.per_node // pool.gpus_per_node for a in pool.advertised}
-
-
-def _unknown_pool(
-    name: str, unit: str, shares: Mapping[str, int], pools: DecidedPools, path: Path
-) -> InvalidQuotaEntry:
-    suggestion = nearest_name(name, list(pools))
-    meant = f"{suggestion}/{unit}" if suggestion and unit else suggestion
-    fix = (
-        _move(shares, meant, path) if meant else Fix(message="remove it, or add the pool", at=path)
-    )
-    problem = error(
-        "quota.unknown_pool",
-        path,
-        "no pool has this name",
-        given=name,
-        allowed=format_list(pools),
-        fix=fix,
-    )
-    return InvalidQuotaEntry(problem, is_misspelled=meant is not None and meant not in shares)
 
 
 def _move(shares: Mapping[str, int], key: str, path: Path) -> Fix:

@@ -5,10 +5,10 @@ flavor that it does not list. So it is enough to reject entries of other teams h
 pool is in the common cohort, and only the queues of its owners can use it (docs/decisions/0012).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import PoolPlan, Quota, usable_pools
+from gpuyard.plan.records import usable_pools
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard_core.suggestions import nearest_name
@@ -23,34 +23,29 @@ def known_owners(spec: PlatformSpec) -> PoolOwners:
     return {p.name: frozenset(p.owners) for p in spec.pools if p.owners and teams >= {*p.owners}}
 
 
-def check_owner_names(draft: Draft) -> list[Diagnostic]:
+def check_owner_names(draft: Draft) -> Iterator[Diagnostic]:
     """Reject owners that are not teams."""
-    spec = draft.spec
-    teams = [team.name for team in spec.teams]
-    findings: list[Diagnostic] = []
-    for index, pool in enumerate(spec.pools):
-        if unknown := [owner for owner in dict.fromkeys(pool.owners) if owner not in teams]:
-            findings.append(_unknown(pool.owners, unknown, teams, ("pools", index, "owners")))
-    return findings
-
-
-def _unknown(
-    owners: Sequence[str], unknown: Sequence[str], teams: Sequence[str], path: Path
-) -> Diagnostic:
-    meant = {owner: nearest_name(owner, teams) for owner in unknown}
-    right = dict.fromkeys(name for owner in owners if (name := meant.get(owner, owner)))
-    fixes = [
-        f"write {suggestion}" if suggestion else f"remove {owner}, or add the team"
-        for owner, suggestion in meant.items()
-    ]
-    return error(
-        "pool.owner_unknown",
-        path,
-        "no team has this name",
-        given=", ".join(unknown),
-        allowed=", ".join(teams) or "a name in `teams`, which is empty",
-        fix=Fix(message="; ".join(fixes), at=path, value=list(right) or None),
-    )
+    teams = [team.name for team in draft.spec.teams]
+    for index, pool in enumerate(draft.spec.pools):
+        unknown = [owner for owner in dict.fromkeys(pool.owners) if owner not in teams]
+        if not unknown:
+            continue
+        meant = {owner: nearest_name(owner, teams) for owner in unknown}
+        right = dict.fromkeys(name for owner in pool.owners if (name := meant.get(owner, owner)))
+        fixes = [
+            f"write {suggestion}" if suggestion else f"remove {owner}, or add the team"
+            for owner, suggestion in meant.items()
+        ]
+        yield error(
+            "pool.owner_unknown",
+            ("pools", index, "owners"),
+            "no team has this name",
+            given=", ".join(unknown),
+            allowed=", ".join(teams) or "a name in `teams`, which is empty",
+            fix=Fix(
+                message="; ".join(fixes), at=("pools", index, "owners"), value=list(right) or None
+            ),
+        )
 
 
 def unowned_pool_error(
@@ -72,58 +67,40 @@ def unowned_pool_error(
     )
 
 
-def check_left_over(draft: Draft) -> list[Diagnostic]:
+def check_left_over(draft: Draft) -> Iterator[Diagnostic]:
     """Warn of unassigned capacity of a dedicated pool that no owner may borrow: it is paid for and unusable."""
     spec, quotas, spare = draft.spec, draft.quotas, draft.spare
     indexes = {team.name: index for index, team in enumerate(spec.teams)}
     borrowed = {(q.pool, q.resource) for mine in quotas.values() for q in mine if q.borrow}
-    findings: list[Diagnostic] = []
-    for position, pool in enumerate(spec.pools):
-        plan = draft.pools.get(pool.name)
-        if not pool.owners or plan is None or not {*pool.owners} <= set(indexes):
+    for position, one in enumerate(spec.pools):
+        pool = draft.pools.get(one.name)
+        if not one.owners or pool is None or not {*one.owners} <= set(indexes):
             continue
         unclaimed = {
             a.resource: spare[pool.name, a.resource]
-            for a in plan.counted_resources
+            for a in pool.counted_resources
             if spare[pool.name, a.resource] > 0 and (pool.name, a.resource) not in borrowed
         }
-        if unclaimed:
-            owner = _best_owner(pool.owners, indexes, pool.name, quotas)
-            findings.append(_left_over(spec, plan, indexes[owner], unclaimed, ("pools", position)))
-    return findings
-
-
-def _best_owner(
-    owners: Sequence[str],
-    indexes: Mapping[str, int],
-    pool: str,
-    quotas: Mapping[int, Sequence[Quota]],
-) -> str:
-    """An owner that uses the pool already: another one might break its isolation."""
-
-    def uses(owner: str) -> bool:
-        return pool in usable_pools(quotas[indexes[owner]])
-
-    return next((owner for owner in owners if uses(owner)), owners[0])
-
-
-def _left_over(
-    spec: PlatformSpec, pool: PoolPlan, team: int, unclaimed: Mapping[str, int], path: Path
-) -> Diagnostic:
-    amounts = ", ".join(f"{amount} {resource}" for resource, amount in unclaimed.items())
-    whose = " or ".join(dict.fromkeys(spec.pools[int(path[1])].owners))
-    more = {pool.stack_file_key(resource): amount for resource, amount in unclaimed.items()}
-    say = ", ".join(f"{key}: {amount}" for key, amount in more.items())
-    return warning(
-        "pool.left_over",
-        path,
-        f"{pool.name} is dedicated to {whose}, so no other team can use it, but {amounts}"
-        " are not guaranteed to any owner, and no owner may borrow them",
-        given=amounts,
-        allowed="each part of a dedicated pool guaranteed to one of its owners, or within the borrow limit of one",
-        fix=Fix(
-            message=f"let {spec.teams[team].name} borrow {{{say}}}, or give the pool fewer nodes",
-            at=("teams", team, "borrow"),
-            value=dict(spec.teams[team].borrow) | more,
-        ),
-    )
+        if not unclaimed:
+            continue
+        # an owner that uses the pool already: another one might break its isolation
+        users = [
+            i for i in map(indexes.__getitem__, one.owners) if pool.name in usable_pools(quotas[i])
+        ]
+        team = users[0] if users else indexes[one.owners[0]]
+        more = {pool.stack_file_key(resource): amount for resource, amount in unclaimed.items()}
+        say = ", ".join(f"{key}: {amount}" for key, amount in more.items())
+        amounts = ", ".join(f"{amount} {resource}" for resource, amount in unclaimed.items())
+        yield warning(
+            "pool.left_over",
+            ("pools", position),
+            f"{pool.name} is dedicated to {' or '.join(dict.fromkeys(one.owners))}, so no other team can use it,"
+            f" but {amounts} are not guaranteed to any owner, and no owner may borrow them",
+            given=amounts,
+            allowed="each part of a dedicated pool guaranteed to one of its owners, or within the borrow limit of one",
+            fix=Fix(
+                message=f"let {spec.teams[team].name} borrow {{{say}}}, or give the pool fewer nodes",
+                at=("teams", team, "borrow"),
+                value=dict(spec.teams[team].borrow) | more,
+            ),
+        )

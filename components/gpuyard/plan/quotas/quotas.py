@@ -5,7 +5,7 @@ quotas of resources, and are checked against the capacity of the pools when ever
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -132,7 +132,22 @@ def plan_quotas(spec: PlatformSpec, pools: DecidedPools) -> tuple[QuotaPlan, lis
         claim: QuotaEntry, resource: str, limit: int, used: int, fits: int
     ) -> Diagnostic:
         why = _bound(spec, flow, claim, resource)
-        return _out_of_reach(claim, resource, limit, used, fits, why)
+        # A borrowing limit that could never be reached, even with all others idle. It is reduced to
+        # the reachable amount: a larger guarantee reduces what others may borrow, without an error
+        before = f", and the team already borrows {used} of them" if used else ""
+        problem = (
+            f"at most {limit} {resource} of {claim.pool.name} are lent by other teams or unassigned{before}"
+            if not why
+            else f"the team can borrow at most {limit} {resource} of {claim.pool.name}{why}{before}"
+        )
+        most = f"{limit - used}"
+        problem += ": the rest of the limit has no effect"
+        return warning(
+            "borrow.never",
+            claim.path,
+            problem,
+            **exceeded_limit_details(claim, resource, most, fits),
+        )
 
     borrow, problems = grant_quota(claims["borrow"], within_reach, out_of_reach)
     findings += problems
@@ -219,31 +234,10 @@ def _no_more(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int)
     )
 
 
-def _out_of_reach(
-    claim: QuotaEntry, resource: str, limit: int, used: int, fits: int, why: str
-) -> Diagnostic:
-    """A borrowing limit that could never be reached, even with all others idle.
-
-    It is reduced to the reachable amount: a larger guarantee reduces what others may borrow, without an error.
-    """
-    before = f", and the team already borrows {used} of them" if used else ""
-    problem = (
-        f"at most {limit} {resource} of {claim.pool.name} are lent by other teams or unassigned{before}"
-        if not why
-        else f"the team can borrow at most {limit} {resource} of {claim.pool.name}{why}{before}"
-    )
-    most = f"{limit - used}"
-    problem += ": the rest of the limit has no effect"
-    return warning(
-        "borrow.never", claim.path, problem, **exceeded_limit_details(claim, resource, most, fits)
-    )
-
-
 def _start_notes(
     guaranteed: QuotaAmounts, pools: DecidedPools, spec: PlatformSpec
-) -> list[Diagnostic]:
+) -> Iterator[Diagnostic]:
     """Guarantees beyond the nodes that run from the start: report how many must start first."""
-    findings: list[Diagnostic] = []
     positions = {pool.name: i for i, pool in enumerate(spec.pools)}
     for pool in pools.values():
         if pool is None:
@@ -253,15 +247,12 @@ def _start_notes(
             for a in pool.counted_resources
         )
         if pool.start_nodes < need:
-            findings.append(
-                info(
-                    "quota.nodes_to_start",
-                    ("pools", positions[pool.name], "nodes"),
-                    _to_start(pool.name, need, pool.start_nodes),
-                    given=str(pool.nodes),
-                )
+            yield info(
+                "quota.nodes_to_start",
+                ("pools", positions[pool.name], "nodes"),
+                _to_start(pool.name, need, pool.start_nodes),
+                given=str(pool.nodes),
             )
-    return findings
 
 
 def _to_start(pool: str, need: int, running: int) -> str:

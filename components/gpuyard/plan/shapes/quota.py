@@ -13,7 +13,7 @@ from gpuyard.plan.shapes.shapes import candidate_pools, plan_shape_start, shape_
 from gpuyard.plan.sharing.compute_slices import quota_resource_and_amount
 from gpuyard.spec.platform import PlatformSpec, Shape
 from gpuyard.spec.queueing import Preemption
-from gpuyard_core.findings import Diagnostic, Fix, error, info, warning
+from gpuyard_core.findings import Diagnostic, Fix, Severity, error, info
 
 UNSPECIFIED = CpuAndMemory(cpu=1, memory_gib=2)
 """Default requests of a container, because where CPU is counted every pod must request some: a core
@@ -79,7 +79,7 @@ def keep_teams_within_limits(
     ), short
 
 
-def check_own_limits(draft: Draft) -> list[Diagnostic]:
+def check_own_limits(draft: Draft) -> Iterator[Diagnostic]:
     """Teams whose own limits block a shape; an error where no other team can start it."""
     limits_by_team = configured_limits(draft.spec)
     lacking: dict[str, dict[str, int]] = {}
@@ -95,42 +95,24 @@ def check_own_limits(draft: Draft) -> list[Diagnostic]:
         if short and not plan.teams:
             alone.add(short[0])
     positions = {team.name: index for index, team in enumerate(draft.spec.teams)}
-    return [
-        _too_small(
-            "team.limits",
-            draft.spec,
-            positions[name],
-            (blocked[name], need),
-            no_other=name in alone,
+    for name, need in lacking.items():
+        path, limits, shapes = (
+            ("teams", positions[name], "limits"),
+            limits_by_team[name],
+            blocked[name],
         )
-        for name, need in lacking.items()
-    ]
-
-
-def _too_small(
-    kind: str,
-    spec: PlatformSpec,
-    index: int,
-    lacks: tuple[Sequence[str], Mapping[str, int]],
-    *,
-    no_other: bool,
-) -> Diagnostic:
-    shapes, need = lacks
-    team, path = spec.teams[index], ("teams", index, "limits")
-    limits = team.limits.model_dump(exclude_none=True)
-    needed = ", ".join(f"{word}: {amount}" for word, amount in need.items())
-    value = ", ".join(f"{word}: {limits[word]}" for word in need)
-    words = "shape" if len(shapes) == 1 else "shapes"
-    rest = ", and no other team can start it" if no_other else ""
-    return (error if no_other else warning)(
-        kind,
-        path,
-        f"{team.name} has the GPUs for {words} {', '.join(shapes)}, but its limits are too low for the pods'"
-        f" other resources: Kubernetes would never create all pods{rest}",
-        given=value,
-        allowed=f"at least {needed}",
-        fix=Fix(message=f"write {needed}", at=path, value={**limits, **need}),
-    )
+        needed = ", ".join(f"{word}: {amount}" for word, amount in need.items())
+        rest = ", and no other team can start it" if name in alone else ""
+        yield Diagnostic(
+            "team.limits",
+            path,
+            f"{name} has the GPUs for shape{'s' if shapes[1:] else ''} {', '.join(shapes)}, but its limits are too"
+            f" low for the pods' other resources: Kubernetes would never create all pods{rest}",
+            severity=Severity.ERROR if name in alone else Severity.WARNING,
+            given=", ".join(f"{word}: {limits[word]}" for word in need),
+            allowed=f"at least {needed}",
+            fix=Fix(message=f"write {needed}", at=path, value={**limits, **need}),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +149,13 @@ def place_shape_with_quota(
     for here in _chances(spec.shapes[index], draft.pools, holders):
         chances += here
         if able := [c for c in here if c.missing <= 0]:
-            placed = _placed(spec, spec.shapes[index], able)
+            placed = replace(
+                shape_plan(spec.shapes[index], able[0].pool, able[0].offer),
+                teams=tuple(spec.teams[c.team].name for c in able),
+                guaranteed=tuple(
+                    spec.teams[c.team].name for c in able if c.quota.nominal >= c.need
+                ),
+            )
             return placed, [] if placed.guaranteed else [_only_borrowed(spec, index, placed)]
     return None, [_no_quota(draft, index, plan, chances)] if draft.are_quotas_resolved else []
 
@@ -194,14 +182,6 @@ def _chances(
             _Chance(team, pool, offer, quota, need, need * shape.nodes)
             for team, quota in holders.get((pool.name, resource), ())
         ]
-
-
-def _placed(spec: PlatformSpec, shape: Shape, able: Sequence[_Chance]) -> ShapePlan:
-    return replace(
-        shape_plan(shape, able[0].pool, able[0].offer),
-        teams=tuple(spec.teams[c.team].name for c in able),
-        guaranteed=tuple(spec.teams[c.team].name for c in able if c.quota.nominal >= c.need),
-    )
 
 
 def _only_borrowed(spec: PlatformSpec, index: int, plan: ShapePlan) -> Diagnostic:

@@ -19,22 +19,20 @@ from gpuyard_core.names import MOST_SHARES, SHARED_UNIT
 from gpuyard_core.suggestions import nearest_name
 
 
-def check_shape_names(draft: Draft) -> list[Diagnostic]:
+def check_shape_names(draft: Draft) -> Iterator[Diagnostic]:
     """Reject a shape with the name of an earlier one."""
     names = [shape.name for shape in draft.spec.shapes]
     first = {name: index for index, name in reversed(list(enumerate(names)))}
-    return [
-        error(
-            "shape.duplicate",
-            ("shapes", index, "name"),
-            "another shape has this name",
-            given=shape.name,
-            allowed="a unique name for each shape",
-            fix=rename_fix(shape, names, ("shapes", index)),
-        )
-        for index, shape in enumerate(draft.spec.shapes)
-        if first[shape.name] < index
-    ]
+    for index, shape in enumerate(draft.spec.shapes):
+        if first[shape.name] < index:
+            yield error(
+                "shape.duplicate",
+                ("shapes", index, "name"),
+                "another shape has this name",
+                given=shape.name,
+                allowed="a unique name for each shape",
+                fix=rename_fix(shape, names, ("shapes", index)),
+            )
 
 
 def plan_shape_start(

@@ -109,20 +109,52 @@ def convert_to_compute_slices(shares: Counts, pool: PoolPlan) -> dict[str, int]:
     return results
 
 
-def check_slices(draft: Draft) -> list[Diagnostic]:
+def check_slices(draft: Draft) -> Iterator[Diagnostic]:
     """A quota of compute slices does not tell which profile is free, or in which pool."""
     spec, pools, quotas = draft.spec, draft.valid_pools, draft.quotas
     if spec.queueing.mig_quota is not MigQuota.SLICES:
-        return []
+        return
     if not any(pool.compute_slices for pool in pools.values()):
-        return [_nothing_to_count(spec, pools)] if len(pools) == len(spec.pools) else []
-    findings: list[Diagnostic] = []
+        if len(pools) == len(spec.pools):
+            yield _nothing_to_count(spec, pools)
+        return
     for index, one in enumerate(spec.pools):
-        if (pool := pools.get(one.name)) and (more := _beyond(pool)):
-            findings.append(_admits_too_much(pool, more, ("pools", index, "sharing", "mig")))
+        if (pool := pools.get(one.name)) and pool.compute_slices:
+            yield from _admits_too_much(
+                pool, pool.compute_slices, ("pools", index, "sharing", "mig")
+            )
     for index, team in enumerate(spec.teams):
-        findings += _check_flavors(team, index, pools, quotas[index])
-    return findings
+        yield from _check_flavors(team, index, pools, quotas[index])
+
+
+def _admits_too_much(
+    pool: PoolPlan, slices: AdvertisedResource, path: Path
+) -> Iterator[Diagnostic]:
+    """Profiles of which the quota of the whole pool admits more than exist."""
+    known, nodes = compute_slices_by_resource(pool), pool.nodes.high
+    counts = {
+        a.unit: (slices.per_node * nodes // known[a.resource], a.per_node * nodes)
+        for a in pool.advertised
+        if a.resource in known
+    }
+    shown = [
+        f"{admits:,} {unit} where {existing:,} exist"
+        for unit, (admits, existing) in counts.items()
+        if admits > existing
+    ]
+    if shown:
+        yield warning(
+            "slices.no_profile",
+            path,
+            f"queues count slices of {pool.name} of any profile, but its nodes have a fixed MIG layout:"
+            f" its quota admits {format_list(shown)}. Pods beyond that use quota but find no node",
+            given=", ".join(f"{a.per_node} × {a.unit}" for a in pool.advertised if a.unit)
+            + " a node",
+            allowed="one MIG profile in the pool, or mig_quota: profiles",
+            fix=Fix(
+                message=f"partition {pool.name} into slices of one profile, or write mig_quota: profiles"
+            ),
+        )
 
 
 def _nothing_to_count(spec: PlatformSpec, pools: Mapping[str, PoolPlan]) -> Diagnostic:
@@ -136,73 +168,33 @@ def _nothing_to_count(spec: PlatformSpec, pools: Mapping[str, PoolPlan]) -> Diag
         ("queueing", "mig_quota"),
         f"there are no slices to count: {why}",
         given=MigQuota.SLICES.value,
-        fix=Fix(message="remove it", at=("queueing", "mig_quota")),
-    )
-
-
-def _beyond(pool: PoolPlan) -> dict[str, tuple[int, int]]:
-    """By profile, how many the quota of the whole pool admits and how many exist, if fewer exist."""
-    if pool.compute_slices is None:
-        return {}
-    in_all = pool.compute_slices.per_node * pool.nodes.high
-    known = compute_slices_by_resource(pool)
-    results = {
-        a.unit: (in_all // known[a.resource], a.per_node * pool.nodes.high)
-        for a in pool.advertised
-        if a.resource in known
-    }
-    return {
-        unit: (admits, existing)
-        for unit, (admits, existing) in results.items()
-        if admits > existing
-    }
-
-
-def _admits_too_much(pool: PoolPlan, more: Mapping[str, tuple[int, int]], path: Path) -> Diagnostic:
-    shown = [
-        f"{admits:,} {unit} where {existing:,} exist" for unit, (admits, existing) in more.items()
-    ]
-    return warning(
-        "slices.no_profile",
-        path,
-        f"queues count slices of {pool.name} of any profile, but its nodes have a fixed MIG layout:"
-        f" its quota admits {format_list(shown)}. Pods beyond that use quota but find no node",
-        given=", ".join(f"{a.per_node} × {a.unit}" for a in pool.advertised if a.unit) + " a node",
-        allowed="one MIG profile in the pool, or mig_quota: profiles",
-        fix=Fix(
-            message=f"partition {pool.name} into slices of one profile, or write mig_quota: profiles"
-        ),
+        fix=Fix.remove(("queueing", "mig_quota")),
     )
 
 
 def _check_flavors(
-    team: Team,
-    index: int,
-    pools: Mapping[str, PoolPlan],
-    quotas: Iterable[Quota],
-) -> list[Diagnostic]:
+    team: Team, index: int, pools: Mapping[str, PoolPlan], quotas: Iterable[Quota]
+) -> Iterator[Diagnostic]:
     """Reject a queue whose pools have different profiles, because it compares quota only."""
-    pool_names = dict.fromkeys(q.pool for q in quotas if q.resource == MIG_SLICES)
-    kinds = {name: frozenset(compute_slices_by_resource(pools[name])) for name in pool_names}
-    odd = [name for name, kind in kinds.items() if kind != kinds[next(iter(pool_names))]]
+    names = dict.fromkeys(q.pool for q in quotas if q.resource == MIG_SLICES)
+    kinds = {name: compute_slices_by_resource(pools[name]).keys() for name in names}
+    odd = [name for name, kind in kinds.items() if kind != kinds[next(iter(names))]]
     if not odd:
-        return []
-    shown = [f"{name} has {', '.join(_units(pools[name]))}" for name in kinds]
-    return [
-        error(
-            "slices.flavor",
-            ("teams", index),
-            f"the queue of {team.name} counts slices of pools with different profiles ({'; '.join(shown)}):"
-            " it may admit a pod to a pool without the pod's profile, where the pod waits",
-            given=format_list(pool_names),
-            allowed="slices of pools with the same profiles, or mig_quota: profiles",
-            fix=_one_kind(team, index, next(iter(pool_names)), odd),
-        )
-    ]
-
-
-def _units(pool: PoolPlan) -> list[str]:
-    return [a.unit for a in pool.advertised if a.resource in compute_slices_by_resource(pool)]
+        return
+    units = {
+        name: ", ".join(a.unit for a in pools[name].advertised if a.resource in kind)
+        for name, kind in kinds.items()
+    }
+    shown = "; ".join(f"{name} has {profiles}" for name, profiles in units.items())
+    yield error(
+        "slices.flavor",
+        ("teams", index),
+        f"the queue of {team.name} counts slices of pools with different profiles ({shown}):"
+        " it may admit a pod to a pool without the pod's profile, where the pod waits",
+        given=format_list(names),
+        allowed="slices of pools with the same profiles, or mig_quota: profiles",
+        fix=_one_kind(team, index, next(iter(names)), odd),
+    )
 
 
 def _one_kind(team: Team, index: int, first: str, odd: list[str]) -> Fix:

@@ -4,7 +4,7 @@ Such nodes advertise no extended resource. Kueue counts the devices of a claim u
 configuration maps the device class, so guarantees and quotas work as with extended resources.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import AdvertisedResource, DraPlan
@@ -66,37 +66,24 @@ def quota_key(resource: str) -> str:
     return QUOTA_KEY.format(GPU_CLASS) if resource == GPU_CLAIM else f"requests.{resource}"
 
 
-def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:
+def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> Iterator[Diagnostic]:
     """Claims need a Kubernetes version that serves them, and nodes without a device plugin."""
     if not pool.sharing.dra:
-        return []
-    here = (*path, "sharing")
-    findings: list[Diagnostic] = []
+        return
     if is_before(spec.kubernetes, SERVED_SINCE):
-        findings.append(
-            error(
-                "dra.kubernetes",
-                here,
-                f"resource claims (resource.k8s.io/v1) need Kubernetes {SERVED_SINCE} or newer",
-                given=f"dra on {spec.kubernetes}",
-                allowed=f"kubernetes {SERVED_SINCE} or newer",
-                fix=Fix(
-                    message=f'write kubernetes: "{NEWEST_TRIED}"',
-                    at=("kubernetes",),
-                    value=NEWEST_TRIED,
-                ),
-            )
+        at = ("kubernetes",)
+        yield error(
+            "dra.kubernetes",
+            (*path, "sharing"),
+            f"resource claims (resource.k8s.io/v1) need Kubernetes {SERVED_SINCE} or newer",
+            given=f"dra on {spec.kubernetes}",
+            allowed=f"kubernetes {SERVED_SINCE} or newer",
+            fix=Fix(message=f'write kubernetes: "{NEWEST_TRIED}"', at=at, value=NEWEST_TRIED),
         )
-    return findings + _check_owner(pool, path)
-
-
-def _check_owner(pool: Pool, path: Path) -> list[Diagnostic]:
-    """No device plugin next to the DRA driver; images with their own plugin are rejected for claims elsewhere."""
-    if not pool.select or pool.select.get(DEVICE_PLUGIN_LABEL) == "false":
-        return []
-    where, labels = (*path, "select"), {**pool.select, DEVICE_PLUGIN_LABEL: "false"}
-    return [
-        error(
+    # images with their own device plugin are rejected for claims elsewhere
+    if pool.select and pool.select.get(DEVICE_PLUGIN_LABEL) != "false":
+        where, labels = (*path, "select"), {**pool.select, DEVICE_PLUGIN_LABEL: "false"}
+        yield error(
             "dra.device_plugin",
             where,
             "existing nodes may run the device plugin: together with the DRA driver,"
@@ -105,12 +92,10 @@ def _check_owner(pool: Pool, path: Path) -> list[Diagnostic]:
             allowed=f"nodes with the device plugin off, labelled {DEVICE_PLUGIN_LABEL}=false",
             fix=Fix(message=f'add {DEVICE_PLUGIN_LABEL}: "false"', at=where, value=labels),
         )
-    ]
 
 
-def check_compute_domains(draft: Draft) -> list[Diagnostic]:
+def check_compute_domains(draft: Draft) -> Iterator[Diagnostic]:
     """NVLink spans a rack, but only for pods of one ComputeDomain, which need a claim."""
-    findings: list[Diagnostic] = []
     first_wide = {s.pool: s for s in reversed(draft.shapes) if s.nodes > 1}
     for index, one in enumerate(draft.spec.pools):
         pool, wide = draft.pools.get(one.name), first_wide.get(one.name)
@@ -118,18 +103,15 @@ def check_compute_domains(draft: Draft) -> list[Diagnostic]:
             continue
         gpu = pool.machine.gpu.name if pool.machine.gpu else ""
         at: Path = ("pools", index, "sharing")
-        findings.append(
-            warning(
-                "dra.compute_domain",
-                at,
-                f"shape {wide.name} needs {wide.nodes} nodes with {gpu}: NVLink works across nodes only"
-                " for pods that claim a channel of the same ComputeDomain",
-                given=pool.sharing.value,
-                allowed="dra",
-                fix=Fix(message="write dra", at=at, value="dra"),
-            )
+        yield warning(
+            "dra.compute_domain",
+            at,
+            f"shape {wide.name} needs {wide.nodes} nodes with {gpu}: NVLink works across nodes only"
+            " for pods that claim a channel of the same ComputeDomain",
+            given=pool.sharing.value,
+            allowed="dra",
+            fix=Fix.write("dra", at),
         )
-    return findings
 
 
 def quota_keys(resources: Iterable[str]) -> Iterable[str]:
@@ -175,28 +157,16 @@ def _image(spec: PlatformSpec, pool: Pool) -> str | None:
     return result[0].name if result else None
 
 
-def _left_to_user(spec: PlatformSpec) -> str:
-    """Why the user must install the DRA driver; empty if gpuyard does."""
-    if installs_dra_driver(spec):
-        return ""
-    if joins_operator(spec):
-        return "gpuyard does not manage the cluster's GPU Operator"
-    image = provider_of(spec.cloud).dra_chart_image
-    return f"gpuyard installs NVIDIA's DRA driver with Google's GPU driver only (image: {image})"
-
-
-def check_dra_is_exclusive(draft: Draft) -> list[Diagnostic]:
-    """Reject claims together with extended resources: the operator serves one of them in a cluster."""
-    spec = draft.spec
-    counted = [p.name for p in draft.valid_pools.values() if p.dra is None and p.machine.gpus]
-    if not counted or not operator_serves_dra_claims(spec):
-        return []
-    findings: list[Diagnostic] = []
-    for index, pool in enumerate(spec.pools):
-        if pool.sharing.dra:
-            at: Path = ("pools", index, "sharing")
-            findings.append(
-                error(
+def check_claims(draft: Draft) -> Iterator[Diagnostic]:
+    """Reject claims together with extended resources; report pools for which gpuyard installs no DRA driver."""
+    spec, pools = draft.spec, draft.valid_pools.values()
+    claimed = [pool.name for pool in pools if pool.dra]
+    counted = [pool.name for pool in pools if pool.dra is None and pool.machine.gpus]
+    if counted and operator_serves_dra_claims(spec):
+        for index, pool in enumerate(spec.pools):
+            if pool.sharing.dra:
+                at: Path = ("pools", index, "sharing")
+                yield error(
                     "dra.mixed",
                     at,
                     f"the GPU Operator serves either resource claims or extended resources in a cluster, but"
@@ -205,21 +175,14 @@ def check_dra_is_exclusive(draft: Draft) -> list[Diagnostic]:
                     allowed="dra for every pool, or for none; a separate cluster for one of the two",
                     fix=Fix(message="remove `sharing`", at=at),
                 )
-            )
-    return findings
-
-
-def check_claims_driver(draft: Draft) -> list[Diagnostic]:
-    """Report pools with claims for which gpuyard installs no DRA driver."""
-    why = _left_to_user(draft.spec)
-    claimed = [pool.name for pool in draft.valid_pools.values() if pool.dra]
-    if not why or not claimed:
-        return []
-    return [
-        info(
+    if claimed and not installs_dra_driver(spec):
+        why = "gpuyard does not manage the cluster's GPU Operator"
+        if not joins_operator(spec):
+            image = provider_of(spec.cloud).dra_chart_image
+            why = f"gpuyard installs NVIDIA's DRA driver with Google's GPU driver only (image: {image})"
+        yield info(
             "dra.yours",
             ("pools",),
             f"{why}: you must install NVIDIA's DRA driver on nodes of {format_list(claimed)}; until then, every"
             " pod that claims a GPU there waits",
         )
-    ]

@@ -4,7 +4,7 @@ The plugin has one resource name for whole GPUs, shares and slices. A plan tells
 queues count by resource name, so all of a team's GPUs there are of one kind (docs/decisions/0068).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from gpuyard.plan.draft import Draft
@@ -119,17 +119,15 @@ def single_request_resources(pools: Iterable[PoolPlan]) -> frozenset[str]:
 
 
 # ── of a team ─────────────────────────────────────────────────────────────────────────────────────
-def check_one_name(draft: Draft) -> list[Diagnostic]:
+def check_one_name(draft: Draft) -> Iterator[Diagnostic]:
     """Reject teams whose pools use one resource name for different things: queues and quotas count names."""
-    findings: list[Diagnostic] = []
     valid = draft.valid_pools
     for index, team in enumerate(draft.spec.teams):
         pools = [valid[name] for name in usable_pools(draft.quotas[index])]
         gpus = {p.name: each for p in pools for each in p.advertised if each.resource == GPU}
         gke = [pool.name for pool in pools if is_gke_managed(pool)]
         if gke and len({(each.unit, each.gpu_share) for each in gpus.values()}) > 1:
-            findings.append(_one_name(draft, index, team.name, gpus, gke))
-    return findings
+            yield _one_name(draft, index, team.name, gpus, gke)
 
 
 def _one_name(

@@ -35,7 +35,15 @@ def share_gpus(
 ) -> tuple[SharedGpus | None, list[Diagnostic]]:
     """The advertised resources of a node, or why its GPUs cannot be shared in this way."""
     if machine.gpu_fraction != 1 and sharing != Sharing():
-        return None, [_fraction(machine, path)]
+        return None, [
+            error(
+                "sharing.fraction",
+                path,
+                f"{machine.name} has {machine.gpu_fraction} of a GPU, which cannot be shared again",
+                allowed="no sharing",
+                fix=Fix(message="remove `sharing`", at=path),
+            )
+        ]
     if sharing.dra:
         return SharedGpus(SharingMethod.DRA, (), (advertised_claim(machine),), 1), []
     if sharing.mig:
@@ -63,23 +71,25 @@ def _share_slices(
     if product is None:
         return None, [_not_cuttable(machine, path)]
     if machine.uses_cdmm and any(group.slices for group in sharing.mig):
-        return None, [_managed_coherently(machine, path)]
+        return None, [
+            error(
+                "mig.cdmm",
+                (*path, "mig"),
+                f"the driver of {machine.name} nodes uses Coherent Driver-based Memory Management (CDMM), which does"
+                " not support MIG",
+                given=machine.name,
+                allowed="whole GPUs, time_slicing or mps",
+                fix=Fix(
+                    message="write time_slicing: 4 instead", at=path, value={"time_slicing": 4}
+                ),
+            )
+        ]
     layouts, findings = _layouts(sharing, machine, product, (*path, "mig"))
     if findings:
         return None, findings
     if not layouts:  # `mig: {}`, or every group leaves its GPUs whole
         return _share_whole(sharing, machine), []
     return _partition(layouts, machine, product, sharing.time_slicing), []
-
-
-def _fraction(machine: Machine, path: Path) -> Diagnostic:
-    return error(
-        "sharing.fraction",
-        path,
-        f"{machine.name} has {machine.gpu_fraction} of a GPU, which cannot be shared again",
-        allowed="no sharing",
-        fix=Fix(message="remove `sharing`", at=path),
-    )
 
 
 def _mps_limit(replicas: int, machine: Machine, path: Path) -> Diagnostic | None:
@@ -112,7 +122,25 @@ def _layouts(
         partitioned |= set(gpus)
         placement = place_profiles(product, group.slices)
         if placement is None:
-            findings.append(_impossible(group, product, here))
+            suggestion = nearest_layout(product, group.slices)
+            value: dict[str, object] = (
+                {"gpus": show_gpu_indexes(group.gpus)} if group.gpus is not None else {}
+            )
+            findings.append(
+                error(
+                    "mig.placement",
+                    here,
+                    f"this layout does not fit on one {product.gpu}: {placement_error(product, group.slices)}",
+                    given=format_layout(group.slices),
+                    allowed=f"{product.slices} compute slices on {product.units} memory units;"
+                    f" `gpuyard mig {product.gpu}` lists every profile",
+                    fix=Fix(
+                        message=f"write the nearest layout that fits: {format_layout(suggestion)}",
+                        at=here,
+                        value={**value, **suggestion},
+                    ),
+                )
+            )
         elif placement:
             names = [p.name for p in product.profiles if p.name in group.slices]
             layouts.append(GpuLayout(gpus, {n: group.slices[n] for n in names}, placement))
@@ -140,18 +168,6 @@ def _not_cuttable(machine: Machine, path: Path) -> Diagnostic:
     )
 
 
-def _managed_coherently(machine: Machine, path: Path) -> Diagnostic:
-    return error(
-        "mig.cdmm",
-        (*path, "mig"),
-        f"the driver of {machine.name} nodes uses Coherent Driver-based Memory Management (CDMM), which does"
-        " not support MIG",
-        given=machine.name,
-        allowed="whole GPUs, time_slicing or mps",
-        fix=Fix(message="write time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
-    )
-
-
 def _wrong_gpus(
     group: MigGroup, gpus: tuple[int, ...], machine: Machine, path: Path, partitioned: set[int]
 ) -> Diagnostic | None:
@@ -168,29 +184,9 @@ def _wrong_gpus(
         f"{problem}: {', '.join(str(i) for i in absent or twice)}",
         given=show_gpu_indexes(gpus),
         allowed=f"0-{machine.gpus - 1}, each GPU in one layout",
-        fix=Fix(message=f"write {shown}", at=(*path, "gpus"), value=shown)
+        fix=Fix.write(shown, (*path, "gpus"))
         if available
         else Fix(message="remove this layout", at=path),
-    )
-
-
-def _impossible(group: MigGroup, product: MigProduct, path: Path) -> Diagnostic:
-    suggestion = nearest_layout(product, group.slices)
-    value: dict[str, object] = (
-        {"gpus": show_gpu_indexes(group.gpus)} if group.gpus is not None else {}
-    )
-    return error(
-        "mig.placement",
-        path,
-        f"this layout does not fit on one {product.gpu}: {placement_error(product, group.slices)}",
-        given=format_layout(group.slices),
-        allowed=f"{product.slices} compute slices on {product.units} memory units;"
-        f" `gpuyard mig {product.gpu}` lists every profile",
-        fix=Fix(
-            message=f"write the nearest layout that fits: {format_layout(suggestion)}",
-            at=path,
-            value={**value, **suggestion},
-        ),
     )
 
 

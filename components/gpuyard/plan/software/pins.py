@@ -4,7 +4,7 @@ All other components keep their pins. Every version, picked or pinned, is checke
 vulnerabilities.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gpuyard.plan.draft import Draft
@@ -55,36 +55,36 @@ def _readable(spec: PlatformSpec) -> dict[str, str]:
     return {n: v for n, v in spec.software.items() if n in PINS and is_version(n, v)}
 
 
-def check_software(draft: Draft) -> list[Diagnostic]:
+def check_software(draft: Draft) -> Iterator[Diagnostic]:
     """Report what is wrong with the versions of this platform."""
     spec = draft.spec
     if not spec.software:
-        return check_pins(today=draft.today)
-    findings = [
-        finding
-        for name, version in spec.software.items()
-        if (finding := _unreadable(spec, name, version))
-    ]
+        yield from check_pins(today=draft.today)
+        return
+    for name, version in spec.software.items():
+        if finding := _unreadable(spec, name, version):
+            yield finding
     defaults, readable = default_pins(spec.kubernetes), _readable(spec)
     pins = effective_pins(spec)
     for finding in check_pins(pins.values(), draft.today):
         name = str(finding.path[-1])
-        findings.append(_fixed(finding, defaults[name]) if name in readable else finding)
+        yield (
+            replace(finding, fix=_back(defaults[name], finding.path))
+            if name in readable
+            else finding
+        )
     for name, version in readable.items():
         path, pinned = ("software", name), defaults[name]
-        findings += _not_made_for(spec.kubernetes, name, version, pinned, path)
+        yield from _not_made_for(spec.kubernetes, name, version, pinned, path)
         if name == "gpu-operator":
-            findings += _life_cycle(version, pinned, path)
+            yield from _life_cycle(version, pinned, path)
         if version != pinned.version:
-            findings.append(
-                info(
-                    "software.untried",
-                    path,
-                    f"{pinned.version} was tested with the other versions, {version} was not",
-                    given=version,
-                )
+            yield info(
+                "software.untried",
+                path,
+                f"{pinned.version} was tested with the other versions, {version} was not",
+                given=version,
             )
-    return findings
 
 
 def _unreadable(spec: PlatformSpec, name: str, version: str) -> Diagnostic | None:
@@ -101,7 +101,7 @@ def _unreadable(spec: PlatformSpec, name: str, version: str) -> Diagnostic | Non
             allowed=", ".join(PINS),
             fix=Fix(message=f"write {suggestion}", at=("software",), value=better)
             if better
-            else Fix(message="remove it", at=path),
+            else Fix.remove(path),
         )
     if is_version(name, version):
         return None
@@ -120,10 +120,6 @@ def _back(pinned: Pin, path: Path) -> Fix:
     return Fix(
         message=f'write "{pinned.version}", the pinned version', at=path, value=pinned.version
     )
-
-
-def _fixed(finding: Diagnostic, pinned: Pin) -> Diagnostic:
-    return replace(finding, fix=_back(pinned, finding.path))
 
 
 def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) -> list[Diagnostic]:
@@ -151,7 +147,7 @@ def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) 
     ]
 
 
-def _life_cycle(version: str, pinned: Pin, path: Path) -> list[Diagnostic]:
+def _life_cycle(version: str, pinned: Pin, path: Path) -> Iterator[Diagnostic]:
     """NVIDIA supports the newest minor of the operator, fixes the one before, and drops others."""
     from gpuyard_core.catalogue.software.support import OperatorStatus, operator_status
 
@@ -159,16 +155,14 @@ def _life_cycle(version: str, pinned: Pin, path: Path) -> list[Diagnostic]:
     match operator_status(version):
         case OperatorStatus.ENDED:
             problem = f"NVIDIA no longer supports GPU Operator {line}"
-            return [error("software.ended", path, problem, given=version, fix=_back(pinned, path))]
+            yield error("software.ended", path, problem, given=version, fix=_back(pinned, path))
         case OperatorStatus.DEPRECATED:
             problem = f"GPU Operator {line} gets fixes only, until the next minor release"
-            return [
-                warning(
-                    "software.deprecated", path, problem, given=version, fix=_back(pinned, path)
-                )
-            ]
+            yield warning(
+                "software.deprecated", path, problem, given=version, fix=_back(pinned, path)
+            )
         case _:
-            return []
+            pass
 
 
 def versions(pins: Mapping[str, Pin]) -> dict[str, str]:

@@ -4,7 +4,7 @@ The date is an argument. A plan without it does not check support, so the same s
 plan.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING
@@ -86,21 +86,23 @@ def _named(row: "Advisory") -> str:
     return f"{row.cve}{score} (NVIDIA bulletin {row.bulletin})"
 
 
-def check_minor(draft: Draft) -> list[Diagnostic]:
+def check_minor(draft: Draft) -> Iterator[Diagnostic]:
     """Reject a Kubernetes minor that no pin supports; warn where some do not list it."""
     if draft.spec.kubernetes in KUBERNETES_MINORS:
-        return _untried(draft)
-    meant = _minor_meant(draft.spec.kubernetes)
-    return [
-        error(
-            "kubernetes.unsupported",
-            ("kubernetes",),
-            "the pinned components do not support this Kubernetes minor version",
-            given=draft.spec.kubernetes,
-            allowed=", ".join(f'"{v}"' for v in KUBERNETES_MINORS),
-            fix=Fix(message=f'write "{meant}"', at=("kubernetes",), value=meant),
-        )
-    ]
+        yield from _untried(draft)
+        return
+    # the minor of a full version, such as v1.35.2-eks-1a2b3c; else the newest tested
+    parts = draft.spec.kubernetes.removeprefix("v").split(".")
+    minor = ".".join(parts[:2])
+    meant = minor if minor in KUBERNETES_MINORS else NEWEST_TRIED
+    yield error(
+        "kubernetes.unsupported",
+        ("kubernetes",),
+        "the pinned components do not support this Kubernetes minor version",
+        given=draft.spec.kubernetes,
+        allowed=", ".join(f'"{v}"' for v in KUBERNETES_MINORS),
+        fix=Fix(message=f'write "{meant}"', at=("kubernetes",), value=meant),
+    )
 
 
 def check_machine_minors(draft: Draft) -> list[Diagnostic]:
@@ -131,13 +133,13 @@ def check_machine_minors(draft: Draft) -> list[Diagnostic]:
 _SCALERS = {Scaling.KARPENTER: "karpenter-aws", Scaling.AUTOSCALER: "cluster-autoscaler"}
 
 
-def _untried(draft: Draft) -> list[Diagnostic]:
+def _untried(draft: Draft) -> Iterator[Diagnostic]:
     """One warning with every installed component that does not list the minor."""
     from gpuyard_core.catalogue.software.compatibility import minors_of
 
     minor = draft.spec.kubernetes
     if not draft.provider.service:
-        return []
+        return
     pools = () if draft.provider.includes_autoscaler else draft.valid_pools.values()
     scalers = {pool.scaling for pool in pools}
     named = (
@@ -151,11 +153,8 @@ def _untried(draft: Draft) -> list[Diagnostic]:
         and (minors := minors_of(name, _default(name, minor)))
         and not minors.includes(minor)
     )
-    text = ", ".join(named)
-    if not text:
-        return []
-    return [
-        warning(
+    if text := ", ".join(named):
+        yield warning(
             "kubernetes.untried",
             ("kubernetes",),
             f"these components do not list Kubernetes {minor} as supported: {text}",
@@ -163,7 +162,6 @@ def _untried(draft: Draft) -> list[Diagnostic]:
             allowed=f'"{NEWEST_TRIED}", which all of them list',
             fix=Fix(message=f'write "{NEWEST_TRIED}"', at=("kubernetes",), value=NEWEST_TRIED),
         )
-    ]
 
 
 def _default(name: str, minor: str) -> str:
@@ -174,14 +172,7 @@ def _default(name: str, minor: str) -> str:
     ).version
 
 
-def _minor_meant(value: str) -> str:
-    """The minor of a full version, such as v1.35.2-eks-1a2b3c; else the newest tested."""
-    parts = value.removeprefix("v").split(".")
-    minor = ".".join(parts[:2])
-    return minor if minor in KUBERNETES_MINORS else NEWEST_TRIED
-
-
-def check_kubernetes(draft: Draft) -> list[Diagnostic]:
+def check_kubernetes(draft: Draft) -> Iterator[Diagnostic]:
     """Warn before support of a minor ends; reject it in a cloud when all support has ended.
 
     Without a date support is not checked. A simulated cluster has no support; a minor that is
@@ -189,19 +180,17 @@ def check_kubernetes(draft: Draft) -> list[Diagnostic]:
     """
     provider, minor, today = draft.provider, draft.spec.kubernetes, draft.today
     if today is None or not provider.service or minor not in KUBERNETES_MINORS:
-        return []
+        return
     judged = _support_severity(provider, minor, today)
     if judged is None:
-        return []
+        return
     severity, problem = judged
     fix = None if severity is Severity.INFO else _fix(provider, minor, today, severity)
     if not provider.sells_machines and severity is Severity.ERROR:
         severity = Severity.WARNING  # the cluster has that version already
-    return [
-        Diagnostic(
-            "kubernetes.support", ("kubernetes",), problem, severity=severity, given=minor, fix=fix
-        )
-    ]
+    yield Diagnostic(
+        "kubernetes.support", ("kubernetes",), problem, severity=severity, given=minor, fix=fix
+    )
 
 
 def _support_severity(provider: Provider, minor: str, today: date) -> tuple[Severity, str] | None:
@@ -282,7 +271,7 @@ def _own_name(spec: PlatformSpec, name: str) -> str:
     return f"{name}-{spec.name}" if joins_operator(spec) else name
 
 
-def check_operator(draft: Draft) -> list[Diagnostic]:
+def check_operator(draft: Draft) -> Iterator[Diagnostic]:
     """Report what an existing operator must read: one ConfigMap of each kind, of any name."""
     spec = draft.spec
     if not joins_operator(spec) or not any(
@@ -290,17 +279,15 @@ def check_operator(draft: Draft) -> list[Diagnostic]:
         for pool in draft.valid_pools.values()
         if pool.node_software
     ):
-        return []
+        return
     mig, plugin = config_map_names(spec)
     counters = (
         f", dcgmExporter.config.name to {counters_config_map(spec)}" if draft.observability else ""
     )
-    return [
-        info(
-            "operator.existing",
-            ("gpu_operator", "install"),
-            f"gpuyard does not change the GPU Operator in {spec.gpu_operator.namespace}: set"
-            f" devicePlugin.config.name to {plugin}{counters} and migManager.config.name to {mig}, or nodes differ from"
-            " the plan. Each preview and `pulumi up` compares these values and the others that the plan needs",
-        )
-    ]
+    yield info(
+        "operator.existing",
+        ("gpu_operator", "install"),
+        f"gpuyard does not change the GPU Operator in {spec.gpu_operator.namespace}: set"
+        f" devicePlugin.config.name to {plugin}{counters} and migManager.config.name to {mig}, or nodes differ from"
+        " the plan. Each preview and `pulumi up` compares these values and the others that the plan needs",
+    )

@@ -1,9 +1,10 @@
 """Checks of stores: sold as configured, in zones with nodes, and for existing teams."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from gpuyard.plan.cluster.ranges import cluster_spec, cluster_zones
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.renames import nearest_fix
 from gpuyard.plan.storage.stores import datasets_of, offer_of, throughput_of, tier_of, zone_of
 from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.sections import Dataset, DatasetKind, StoreTier
@@ -15,7 +16,6 @@ from gpuyard_core.catalogue.cluster.stores import (
 )
 from gpuyard_core.catalogue.purchasing import IdFormat
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
-from gpuyard_core.suggestions import nearest_name
 
 _CHECKPOINTS: Path = ("storage", "checkpoints")
 _WORDS: Mapping[DatasetKind, frozenset[str]] = {
@@ -32,25 +32,53 @@ _WORDS: Mapping[DatasetKind, frozenset[str]] = {
 _OF_ALL = frozenset({"name", "kind", "teams", "writers"})
 
 
-def check_store_kinds(draft: Draft) -> list[Diagnostic]:
-    """Check that the platform's cloud has the store, and that a class has a name."""
-    storage, kinds = draft.spec.storage, draft.provider.dataset_kinds
-    findings: list[Diagnostic] = []
+def check_stores(draft: Draft) -> Iterator[Diagnostic]:
+    """Report stores that the cloud does not sell as configured, or that no node or team can use."""
+    seen: set[str] = set()
     for path, data in datasets_of(draft):
-        at: Path = (*path, "kind")
-        if data.kind not in kinds:
-            problem, allowed = f"not available on {draft.spec.cloud.value}", ", ".join(kinds)
-            findings.append(_kind(at, problem, data.kind, allowed, "write one of these"))
-        elif data.kind is DatasetKind.CLASS and data.class_name is None:
-            problem, allowed = "the storage class has no name", "kind: class with class_name: NAME"
-            findings.append(_kind(at, problem, data.kind, allowed, "add class_name"))
-    creates_bucket = storage and storage.checkpoints and storage.checkpoints.bucket is None
-    if creates_bucket and DatasetKind.BUCKET not in kinds:
-        problem, allowed = "gpuyard creates no bucket for your own cluster", "bucket: NAME"
-        findings.append(
-            _kind(_CHECKPOINTS, problem, "", allowed, "write the name of an existing bucket")
+        for check in _OF_A_DATASET:
+            yield from check(draft, path, data)
+        if data.name in seen:  # a namespace can have one claim of each name
+            yield error(
+                "storage.twice",
+                (*path, "name"),
+                "two datasets have this name",
+                given=data.name,
+                allowed="a unique name",
+                fix=Fix(message="rename one of them"),
+            )
+        seen.add(data.name)
+    storage, kinds = draft.spec.storage, draft.provider.dataset_kinds
+    if storage and storage.checkpoints:
+        bucket = storage.checkpoints.bucket
+        if bucket is None and DatasetKind.BUCKET not in kinds:
+            problem, fix = (
+                "gpuyard creates no bucket for your own cluster",
+                "write the name of an existing bucket",
+            )
+            yield _kind(_CHECKPOINTS, problem, "", "bucket: NAME", fix)
+        yield from _bucket_name(draft, _CHECKPOINTS, bucket)
+        yield from _unknown(draft, (*_CHECKPOINTS, "teams"), storage.checkpoints.teams)
+    stores = [d for d in storage.datasets if d.kind is not DatasetKind.CLASS] if storage else []
+    if storage and (stores or storage.checkpoints) and draft.provider.sells_machines:
+        yield info(
+            "storage.unpriced",
+            ("storage",),
+            "the bill excludes stored data: the cloud bills it by size, traffic and request, and the catalogue"
+            " has no price for it",
         )
-    return findings
+    yield from draft.provider.check_storage(draft)
+
+
+def _kinds(draft: Draft, path: Path, data: Dataset) -> Iterator[Diagnostic]:
+    """The platform's cloud has the store, and a class has a name."""
+    at, kinds = (*path, "kind"), draft.provider.dataset_kinds
+    if data.kind not in kinds:
+        problem, allowed = f"not available on {draft.spec.cloud.value}", ", ".join(kinds)
+        yield _kind(at, problem, data.kind, allowed, "write one of these")
+    elif data.kind is DatasetKind.CLASS and data.class_name is None:
+        problem, allowed = "the storage class has no name", "kind: class with class_name: NAME"
+        yield _kind(at, problem, data.kind, allowed, "add class_name")
 
 
 def _kind(at: Path, problem: str, value: str, allowed: str, fix: str) -> Diagnostic:
@@ -59,59 +87,61 @@ def _kind(at: Path, problem: str, value: str, allowed: str, fix: str) -> Diagnos
     )
 
 
-def check_store_options(draft: Draft) -> list[Diagnostic]:
-    """Reject fields that would have no effect."""
-    return [
-        error(
+def _options(_: Draft, path: Path, data: Dataset) -> Iterator[Diagnostic]:
+    """Fields that would have no effect."""
+    has = _OF_ALL | _WORDS[data.kind]
+    if data.tier is StoreTier.SCRATCH or data.file_system:
+        has -= {"throughput"}
+    if data.tier is StoreTier.REGIONAL:
+        has -= {"zone"}
+    if data.kind is DatasetKind.CLASS:
+        has -= {"writers"}
+    what = f"{'an existing file system of ' if data.file_system else ''}kind {data.kind.value}"
+    if data.tier in {StoreTier.SCRATCH, StoreTier.REGIONAL}:
+        what = f"{data.kind.value} in tier {data.tier.value}"
+    for word in sorted(data.model_fields_set - has):
+        yield error(
             "storage.word",
             (*path, word),
-            f"`{word}` does not apply to {_called(data)}",
-            allowed=format_list(sorted(_has(data))),
+            f"`{word}` does not apply to {what}",
+            allowed=format_list(sorted(has)),
             fix=Fix(message=f"remove `{word}`", at=(*path, word)),
         )
-        for path, data in datasets_of(draft)
-        for word in sorted(data.model_fields_set - _has(data))
-    ]
 
 
-def _has(data: Dataset) -> frozenset[str]:
-    words = _OF_ALL | _WORDS[data.kind]
-    if data.tier is StoreTier.SCRATCH or data.file_system:
-        words -= {"throughput"}
-    if data.tier is StoreTier.REGIONAL:
-        words -= {"zone"}
-    return words - {"writers"} if data.kind is DatasetKind.CLASS else words
-
-
-def _called(data: Dataset) -> str:
-    tier = data.tier if data.tier in {StoreTier.SCRATCH, StoreTier.REGIONAL} else None
-    if tier:
-        return f"{data.kind.value} in tier {tier.value}"
-    return f"{'an existing file system of ' if data.file_system else ''}kind {data.kind.value}"
-
-
-def check_store_sizes(draft: Draft) -> list[Diagnostic]:
-    """Check tiers, throughputs and sizes: the cloud would reject them midway in a deployment."""
-    results = (_tier(path, data) or _size(path, data) for path, data in datasets_of(draft))
-    return [finding for finding in results if finding]
-
-
-def _tier(path: Path, data: Dataset) -> Diagnostic | None:
+def _sizes(_: Draft, path: Path, data: Dataset) -> Iterator[Diagnostic]:
+    """Tiers, throughputs and sizes: the cloud would reject them midway in a deployment."""
     tiers, throughputs = _sold(data)
+    offer, requested = offer_of(data), data.throughput
     if data.tier and tiers and data.tier.value not in tiers:
-        word, value, allowed = "tier", data.tier.value, format_list(tiers)
-        fix = Fix(message=f"write {tiers[0]}", at=(*path, word), value=tiers[0])
-    elif data.throughput and throughputs and data.throughput not in throughputs:
-        requested = data.throughput
+        yield _not_sold(data, (*path, "tier"), data.tier.value, tiers, tiers[0])
+    elif requested and throughputs and requested not in throughputs:
         suggestion = min(throughputs, key=lambda each: abs(each - requested))
-        word = "throughput"
-        value = str(data.throughput)
-        allowed = format_list(map(str, throughputs))
-        fix = Fix(message=f"write {suggestion}", at=(*path, word), value=suggestion)
-    else:
-        return None
-    problem = f"{data.kind.value} is not sold with this {word}"
-    return error("storage.tier", (*path, word), problem, given=value, allowed=allowed, fix=fix)
+        yield _not_sold(data, (*path, "throughput"), requested, throughputs, suggestion)
+    elif offer and data.size_gib and (nearest := offer.nearest(data.size_gib)) != data.size_gib:
+        tier = tier_of(data)
+        how = f"in tier {tier.value}" if tier else f"at {throughput_of(data)} MB/s for each TiB"
+        yield error(
+            "storage.size",
+            (*path, "size_gib"),
+            f"{data.kind.value} {how} is not sold in this size",
+            given=f"{data.size_gib} GiB",
+            allowed=str(offer),
+            fix=Fix.write(nearest, (*path, "size_gib")),
+        )
+
+
+def _not_sold(
+    data: Dataset, at: Path, value: object, sold: Iterable[object], suggestion: object
+) -> Diagnostic:
+    return error(
+        "storage.tier",
+        at,
+        f"{data.kind.value} is not sold with this {at[-1]}",
+        given=str(value),
+        allowed=format_list(map(str, sold)),
+        fix=Fix.write(suggestion, at),
+    )
 
 
 def _sold(data: Dataset) -> tuple[list[str], tuple[int, ...]]:
@@ -128,40 +158,11 @@ def _sold(data: Dataset) -> tuple[list[str], tuple[int, ...]]:
             return [], ()
 
 
-def _size(path: Path, data: Dataset) -> Diagnostic | None:
-    offer = offer_of(data)
-    if offer is None or data.size_gib is None:
-        return None
-    suggestion, tier = offer.nearest(data.size_gib), tier_of(data)
-    if suggestion == data.size_gib:
-        return None
-    speed = throughput_of(data)
-    how = f"in tier {tier.value}" if tier else f"at {speed} MB/s for each TiB"
-    what = f"{data.kind.value} {how}"
-    return error(
-        "storage.size",
-        (*path, "size_gib"),
-        f"{what} is not sold in this size",
-        given=f"{data.size_gib} GiB",
-        allowed=str(offer),
-        fix=Fix(message=f"write {suggestion}", at=(*path, "size_gib"), value=suggestion),
-    )
-
-
-def check_store_zones(draft: Draft) -> list[Diagnostic]:
-    """Check that the zone of a file system in one zone is known, and that nodes are in it."""
-    form = draft.provider.zone_names
-    if form is None:
-        return []
-    return [
-        finding
-        for path, data in datasets_of(draft)
-        if (offer := offer_of(data)) and offer.single_zone
-        for finding in _zone(draft, path, data, form)
-    ]
-
-
-def _zone(draft: Draft, path: Path, data: Dataset, form: IdFormat) -> Iterator[Diagnostic]:
+def _zones(draft: Draft, path: Path, data: Dataset) -> Iterator[Diagnostic]:
+    """The zone of a file system in one zone is known, and nodes are in it."""
+    form, offer = draft.provider.zone_names, offer_of(data)
+    if form is None or offer is None or not offer.single_zone:
+        return
     zone, at, known = zone_of(draft.spec, data), (*path, "zone"), cluster_zones(draft.spec)
     read = form.pattern.fullmatch(zone or "")
     if zone is None:
@@ -170,23 +171,12 @@ def _zone(draft: Draft, path: Path, data: Dataset, form: IdFormat) -> Iterator[D
         yield _no_zone(at, problem, "", allowed, "write the zone of its readers")
     elif read is None or (draft.region and read["region"] != draft.region.name):
         where = f"a zone of {draft.region.name}" if read and draft.region else "the name of a zone"
-        problem = f"not {where}"
-        yield _no_zone(at, problem, zone, form.example, "write a zone of the region")
+        yield _no_zone(at, f"not {where}", zone, form.example, "write a zone of the region")
     elif draft.provider.has_zonal_subnets and zone not in known:
         problem = "the cluster has no subnet in this zone"
         allowed = format_list(known) or "a zone of `cluster.zones`"
         yield _no_zone(at, problem, zone, allowed, f"add {zone} to `cluster.zones`")
-    else:
-        yield from _far(draft, at, zone)
-
-
-def _no_zone(at: Path, problem: str, value: str, allowed: str, fix: str) -> Diagnostic:
-    return error("storage.zone", at, problem, given=value, allowed=allowed, fix=Fix(message=fix))
-
-
-def _far(draft: Draft, at: Path, zone: str) -> Iterator[Diagnostic]:
-    far = [pool.name for pool in draft.spec.pools if pool.zones != (zone,)]
-    if far:
+    elif far := [pool.name for pool in draft.spec.pools if pool.zones != (zone,)]:
         yield warning(
             "storage.far",
             at,
@@ -197,28 +187,19 @@ def _far(draft: Draft, at: Path, zone: str) -> Iterator[Diagnostic]:
         )
 
 
-def check_store_teams(draft: Draft) -> list[Diagnostic]:
-    """Check that teams exist, and that writers are among the teams of the store."""
-    findings: list[Diagnostic] = []
-    for path, data in datasets_of(draft):
-        findings += _unknown(draft, (*path, "teams"), data.teams)
-        findings += _unknown(draft, (*path, "writers"), data.writers)
-        findings += [
-            _no_team(
-                (*path, "writers", i), "the writer is not a team of this store", name, data.teams
-            )
-            for i, name in enumerate(data.writers)
-            if data.teams and name not in data.teams
-        ]
-        findings += _readers(draft, path, data)
-    storage = draft.spec.storage
-    if storage and storage.checkpoints:
-        findings += _unknown(draft, (*_CHECKPOINTS, "teams"), storage.checkpoints.teams)
-    return findings
+def _no_zone(at: Path, problem: str, value: str, allowed: str, fix: str) -> Diagnostic:
+    return error("storage.zone", at, problem, given=value, allowed=allowed, fix=Fix(message=fix))
 
 
-def _readers(draft: Draft, path: Path, data: Dataset) -> Iterator[Diagnostic]:
-    """The driver mounts Managed Lustre once on a node: readers would block writers."""
+def _teams(draft: Draft, path: Path, data: Dataset) -> Iterator[Diagnostic]:
+    """Teams exist, and writers are among the teams of the store."""
+    yield from _unknown(draft, (*path, "teams"), data.teams)
+    yield from _unknown(draft, (*path, "writers"), data.writers)
+    for i, name in enumerate(data.writers):
+        if data.teams and name not in data.teams:
+            why = "the writer is not a team of this store"
+            yield _no_team((*path, "writers", i), why, name, data.teams)
+    # the driver mounts Managed Lustre once on a node: readers would block writers
     teams = data.teams or tuple(team.name for team in draft.spec.teams)
     only = [name for name in teams if name not in data.writers]
     if data.kind is DatasetKind.MANAGED_LUSTRE and data.writers and only:
@@ -241,64 +222,17 @@ def _unknown(draft: Draft, path: Path, names: tuple[str, ...]) -> Iterator[Diagn
 
 
 def _no_team(at: Path, problem: str, value: str, known: tuple[str, ...]) -> Diagnostic:
-    suggestion = nearest_name(value, known)
-    fix = (
-        Fix(message=f"write {suggestion}", at=at, value=suggestion)
-        if suggestion
-        else Fix(message="write one of these teams")
-    )
+    fix = nearest_fix(value, known, at, Fix(message="write one of these teams"))
     allowed = format_list(known) or "a team under `teams`"
     return error("storage.team", at, problem, given=value, allowed=allowed, fix=fix)
 
 
-def check_store_names(draft: Draft) -> list[Diagnostic]:
-    """Check names: a namespace can have one claim of each name."""
-    seen: set[str] = set()
-    findings: list[Diagnostic] = []
-    for path, data in datasets_of(draft):
-        if data.name in seen:
-            findings.append(
-                error(
-                    "storage.twice",
-                    (*path, "name"),
-                    "two datasets have this name",
-                    given=data.name,
-                    allowed="a unique name",
-                    fix=Fix(message="rename one of them"),
-                )
-            )
-        seen.add(data.name)
-    return findings
-
-
-def check_bucket_names(draft: Draft) -> list[Diagnostic]:
-    """Check the form of bucket names; `pulumi up` finds out whether a bucket is yours."""
-    form = draft.provider.bucket_names
-    if form is None:
-        return []
-    storage = draft.spec.storage
-    named = [(path, data.bucket) for path, data in datasets_of(draft)]
-    if storage and storage.checkpoints:
-        named.append((_CHECKPOINTS, storage.checkpoints.bucket))
-    return [
-        error(
-            "storage.bucket_name",
-            (*path, "bucket"),
-            f"not a valid bucket name on {draft.spec.cloud.value}",
-            given=name,
-            allowed=f"3 to 63 lowercase letters, digits and dashes, such as {form.example}; no scheme",
-            fix=Fix(message="write the bucket name only"),
-        )
-        for path, name in named
-        if name and not is_late_input(name) and not form.pattern.fullmatch(name)
-    ]
-
-
-def check_file_systems(draft: Draft) -> list[Diagnostic]:
-    """Check the form of ids of existing file systems."""
-    form = draft.provider.file_system_ids
-    return [
-        error(
+def _names(draft: Draft, path: Path, data: Dataset) -> Iterator[Diagnostic]:
+    """The form of names of buckets, and of ids of existing file systems."""
+    yield from _bucket_name(draft, path, data.bucket)
+    form, name = draft.provider.file_system_ids, data.file_system
+    if form and name and data.kind is DatasetKind.EFS and not _has_form(name, form):
+        yield error(
             "storage.file_system",
             (*path, "file_system"),
             "not the id of a file system of EFS",
@@ -306,33 +240,28 @@ def check_file_systems(draft: Draft) -> list[Diagnostic]:
             allowed=f"its id, such as {form.example}; with an access point ID::fsap-…",
             fix=Fix(message="write the id"),
         )
-        for path, data in datasets_of(draft)
-        if form and (name := data.file_system) and data.kind is DatasetKind.EFS
-        if not is_late_input(name) and not form.pattern.fullmatch(name)
-    ]
 
 
-_STORES = frozenset(DatasetKind) - {DatasetKind.BUCKET, DatasetKind.CLASS}
-
-
-def check_store_usage(draft: Draft) -> list[Diagnostic]:
-    """Report stores without writers, limits of mounted buckets, and missing prices."""
-    findings = [f for path, data in datasets_of(draft) for f in _of_one(path, data)]
-    storage = draft.spec.storage
-    stores = [d for d in storage.datasets if d.kind is not DatasetKind.CLASS] if storage else []
-    if storage and (stores or storage.checkpoints) and draft.provider.sells_machines:
-        findings.append(
-            info(
-                "storage.unpriced",
-                ("storage",),
-                "the bill excludes stored data: the cloud bills it by size, traffic and request, and the catalogue"
-                " has no price for it",
-            )
+def _bucket_name(draft: Draft, path: Path, name: str | None) -> Iterator[Diagnostic]:
+    """The form only: `pulumi up` finds out whether a bucket is yours."""
+    form = draft.provider.bucket_names
+    if form and name and not _has_form(name, form):
+        yield error(
+            "storage.bucket_name",
+            (*path, "bucket"),
+            f"not a valid bucket name on {draft.spec.cloud.value}",
+            given=name,
+            allowed=f"3 to 63 lowercase letters, digits and dashes, such as {form.example}; no scheme",
+            fix=Fix(message="write the bucket name only"),
         )
-    return findings
 
 
-def _of_one(path: Path, data: Dataset) -> Iterator[Diagnostic]:
+def _has_form(name: str, form: IdFormat) -> bool:
+    return is_late_input(name) or form.pattern.fullmatch(name) is not None
+
+
+def _usage(_: Draft, path: Path, data: Dataset) -> Iterator[Diagnostic]:
+    """Stores without writers, and limits of mounted buckets and of classes."""
     if data.kind in _STORES and not (data.writers or data.bucket or data.file_system):
         yield warning(
             "storage.unwritten",
@@ -357,22 +286,29 @@ def _of_one(path: Path, data: Dataset) -> Iterator[Diagnostic]:
         )
 
 
-def check_store_needs(draft: Draft) -> list[Diagnostic]:
-    """Report what an existing cluster or network must have, and images to allow."""
-    return [*_prerequisites(draft), *draft.provider.check_storage(draft)]
+_STORES = frozenset(DatasetKind) - {DatasetKind.BUCKET, DatasetKind.CLASS}
 
 
-def _prerequisites(draft: Draft) -> Iterator[Diagnostic]:
-    cluster = cluster_spec(draft.spec)
-    if not draft.provider.sells_machines:
-        return
-    for path, data in datasets_of(draft):
-        if cluster.existing and data.kind is not DatasetKind.CLASS:
-            yield _must_be_there(path, f"the CSI driver of {data.kind.value}", "cluster")
-        if data.kind is DatasetKind.MANAGED_LUSTRE and (cluster.existing or cluster.network.id):
-            yield _must_be_there(path, "private services access for Managed Lustre", "network")
+def _prerequisites(draft: Draft, path: Path, data: Dataset) -> Iterator[Diagnostic]:
+    """What an existing cluster or network must have."""
+    cluster, needs = cluster_spec(draft.spec), list[tuple[str, str]]()
+    if draft.provider.sells_machines and cluster.existing and data.kind is not DatasetKind.CLASS:
+        needs.append(("cluster", f"the CSI driver of {data.kind.value}"))
+    lustre = draft.provider.sells_machines and data.kind is DatasetKind.MANAGED_LUSTRE
+    if lustre and (cluster.existing or cluster.network.id):
+        needs.append(("network", "private services access for Managed Lustre"))
+    for where, what in needs:
+        problem = f"the existing {where} must have {what}, which gpuyard does not check"
+        yield info("storage.there", (*path, "kind"), problem)
 
 
-def _must_be_there(path: Path, what: str, where: str) -> Diagnostic:
-    problem = f"the existing {where} must have {what}, which gpuyard does not check"
-    return info("storage.there", (*path, "kind"), problem)
+_OF_A_DATASET: tuple[Callable[[Draft, Path, Dataset], Iterator[Diagnostic]], ...] = (
+    _kinds,
+    _options,
+    _sizes,
+    _zones,
+    _teams,
+    _names,
+    _usage,
+    _prerequisites,
+)

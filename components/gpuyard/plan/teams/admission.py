@@ -1,6 +1,6 @@
 """Entries that give more access than they seem to: groups, PriorityClasses and CSI drivers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.sections import Admission
@@ -14,16 +14,13 @@ _SYSTEM = "system:"
 _ACCOUNTS_OF = "system:serviceaccounts:"
 
 
-def check_groups(draft: Draft) -> list[Diagnostic]:
+def check_groups(draft: Draft) -> Iterator[Diagnostic]:
     """Reject groups that contain all users, or service accounts of the whole cluster."""
-    findings: list[Diagnostic] = []
     for index, team in enumerate(draft.spec.teams):
         for field, groups in (("groups", team.groups), ("viewers", team.viewers)):
-            results = [group for group in groups if _is_of_all(group)]
-            if results:
+            if results := [group for group in groups if _is_of_all(group)]:
                 path = ("teams", index, field)
-                findings.append(_group_of_all(team.name, path, groups, results))
-    return findings
+                yield _group_of_all(team.name, path, groups, results)
 
 
 def _is_of_all(group: str) -> bool:
@@ -45,53 +42,43 @@ def _group_of_all(
     )
 
 
-def check_admission(draft: Draft) -> list[Diagnostic]:
+def check_admission(draft: Draft) -> Iterator[Diagnostic]:
     """PriorityClasses of system components, drivers that mount any address, and class labels that no policy can set."""
     admission = draft.spec.admission or Admission()
     classes = [each for each in admission.priority_classes if each in SYSTEM_CLASSES]
     drivers = [each for each in admission.csi_drivers if each in EPHEMERAL_DRIVERS]
-    findings: list[Diagnostic] = []
     if classes:
         path: Path = ("admission", "priority_classes")
-        findings.append(
-            error(
-                "admission.system_class",
-                path,
-                "pods of this class preempt pods of every team and of the cluster, and bypass every queue",
-                given=", ".join(classes),
-                allowed="PriorityClasses of your own",
-                fix=_without(path, admission.priority_classes, classes),
-            )
+        yield error(
+            "admission.system_class",
+            path,
+            "pods of this class preempt pods of every team and of the cluster, and bypass every queue",
+            given=", ".join(classes),
+            allowed="PriorityClasses of your own",
+            fix=_without(path, admission.priority_classes, classes),
         )
     if drivers:
         path = ("admission", "csi_drivers")
-        findings.append(
-            warning(
-                "admission.any_address",
-                path,
-                "without a claim, this driver mounts any address that a pod names: the node connects to it, so"
-                " the team's network policy does not apply",
-                given=", ".join(drivers),
-                allowed="drivers that mount volumes which an admin has defined; claims need no entry",
-                fix=_without(path, admission.csi_drivers, drivers),
-            )
+        yield warning(
+            "admission.any_address",
+            path,
+            "without a claim, this driver mounts any address that a pod names: the node connects to it, so"
+            " the team's network policy does not apply",
+            given=", ".join(drivers),
+            allowed="drivers that mount volumes which an admin has defined; claims need no entry",
+            fix=_without(path, admission.csi_drivers, drivers),
         )
     kubernetes = draft.spec.kubernetes
     if admission.set_classes and kubernetes in KUBERNETES_MINORS and not changes_jobs(kubernetes):
-        findings.append(_without_classes(kubernetes))
-    return findings
-
-
-def _without_classes(kubernetes: str) -> Diagnostic:
-    return warning(
-        "admission.classes",
-        ("admission", "set_classes"),
-        f"Kubernetes {kubernetes} cannot label workloads: class {UNLABELLED_CLASS} gets the cost of workloads without the"
-        f" label {CLASS_LABEL}",
-        given="true",
-        allowed=f"Kubernetes 1.{MUTATES_SINCE} or newer, or no field",
-        fix=Fix(message=f"upgrade to 1.{MUTATES_SINCE}, or set the label on every workload"),
-    )
+        yield warning(
+            "admission.classes",
+            ("admission", "set_classes"),
+            f"Kubernetes {kubernetes} cannot label workloads: class {UNLABELLED_CLASS} gets the cost of"
+            f" workloads without the label {CLASS_LABEL}",
+            given="true",
+            allowed=f"Kubernetes 1.{MUTATES_SINCE} or newer, or no field",
+            fix=Fix(message=f"upgrade to 1.{MUTATES_SINCE}, or set the label on every workload"),
+        )
 
 
 def _without(path: Path, prefixes: Sequence[str], results: Sequence[str]) -> Fix:

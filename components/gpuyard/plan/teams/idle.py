@@ -3,18 +3,18 @@
 A small program checks the teams with `idle` every few minutes; docs/decisions/0014 explains why.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import IdlePlan, IdleTeam, PoolPlan, Quota, usable_pools
+from gpuyard.plan.records import IdlePlan, IdleTeam, usable_pools
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import Prometheus
 from gpuyard.spec.teams import Idle
 from gpuyard_core.catalogue.metrics import PROMETHEUS_OPERATED
 from gpuyard_core.catalogue.software.programs import PYTHON
-from gpuyard_core.findings import Diagnostic, Fix, error, format_list, info, warning
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 
 CHECK_MINUTES = 5
 """The interval between two checks."""
@@ -23,12 +23,7 @@ _MINUTES_A_DAY = 24 * 60
 
 def decide_idle(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The idle reclaim program, if any team has `idle`."""
-    prometheus = draft.observability.address if draft.observability else PROMETHEUS_OPERATED
-    idle = _plan(draft.spec, draft.valid_pools.values(), prometheus)
-    return replace(draft, idle=idle), []
-
-
-def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan], prometheus: str) -> IdlePlan | None:
+    spec = draft.spec
     teams = tuple(
         IdleTeam(
             team=team.name,
@@ -44,117 +39,112 @@ def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan], prometheus: str) -> Idl
         for space in team.spaces
     )
     if not teams:
-        return None
-    return IdlePlan(
-        prometheus=prometheus,
+        return draft, []
+    advertised = (a.resource for pool in draft.valid_pools.values() for a in pool.advertised)
+    idle = IdlePlan(
+        prometheus=draft.observability.address if draft.observability else PROMETHEUS_OPERATED,
         image=PYTHON.image_reference(spec.mirror.images if spec.mirror else None),
-        resources=tuple(dict.fromkeys(a.resource for p in pools for a in p.advertised)),
+        resources=tuple(dict.fromkeys(advertised)),
         paused=spec.cloud is Cloud.SIMULATED,
         teams=teams,
     )
+    return replace(draft, idle=idle), []
 
 
-def check_idle(draft: Draft) -> list[Diagnostic]:
+def check_idle(draft: Draft) -> Iterator[Diagnostic]:
     """Problems that prevent idle reclaim from working as configured."""
     spec, pools, quotas = draft.spec, draft.valid_pools, draft.quotas
     idle_teams = [
         (index, team.name, team.idle) for index, team in enumerate(spec.teams) if team.idle
     ]
     if not idle_teams:
-        return []
-    findings = _unmeasured(spec, idle_teams[0][0])
+        return
+    yield from _unmeasured(spec, idle_teams[0][0])
     for index, name, idle in idle_teams:
-        findings += _minutes(spec, index, idle)
-        findings += _blind(index, name, pools, quotas[index])
-    if spec.cloud is Cloud.SIMULATED:
-        findings.append(
-            info(
-                "idle.simulated",
-                ("teams", idle_teams[0][0], "idle"),
-                "gpuyard creates the CronJob suspended: pods on simulated nodes run no program, and there is"
-                " no GPU to measure",
+        yield from _minutes(spec, index, idle)
+        # pools in which the GPU use of a single pod cannot be measured
+        pool_names = usable_pools(quotas[index])
+        together = [p for p in pool_names if pools[p].replicas > 1]
+        claimed = [p for p in pool_names if pools[p].dra]
+        messages = []
+        if together:
+            messages.append(
+                f"in {format_list(together)} a GPU is measured for all pods that share it, so {name}'s pods count as"
+                " busy while any of them is"
             )
+        if claimed:
+            messages.append(
+                f"in {format_list(claimed)} GPUs are allocated by claims, so no workload of {name} is suspended"
+            )
+        if messages:
+            yield info("idle.blind", ("teams", index, "idle"), "; ".join(messages))
+    if spec.cloud is Cloud.SIMULATED:
+        yield info(
+            "idle.simulated",
+            ("teams", idle_teams[0][0], "idle"),
+            "gpuyard creates the CronJob suspended: pods on simulated nodes run no program, and there is"
+            " no GPU to measure",
         )
-    return findings
 
 
-def _unmeasured(spec: PlatformSpec, index: int) -> list[Diagnostic]:
-    """Idle reclaim needs a Prometheus."""
-    prometheus = spec.observability.prometheus if spec.observability else Prometheus.NONE
-    if prometheus is Prometheus.MANAGED:
-        return _unreached(spec, index)
-    if prometheus is not Prometheus.NONE:
-        return []
-    is_disabled = spec.observability is not None
-    path = ("observability", "prometheus") if is_disabled else ("observability",)
-    value = "install" if is_disabled else {"prometheus": "install"}
-    return [
-        error(
-            "idle.unmeasured",
-            ("teams", index, "idle"),
-            "GPU use is read from Prometheus"
-            + (", and it is disabled" if is_disabled else ", and the stack file names none")
-            + ": no workload would ever be suspended",
-            given="observability.prometheus: none" if is_disabled else "",
-            allowed="observability: {prometheus: install}, or existing with prometheus_address if it is not"
-            f" {PROMETHEUS_OPERATED}",
-            fix=Fix(message="write observability: {prometheus: install}", at=path, value=value),
-        )
-    ]
-
-
-def _unreached(spec: PlatformSpec, index: int) -> list[Diagnostic]:
-    """A managed service answers only signed requests, which the program does not send."""
-    if spec.observability is None or spec.observability.prometheus_address:
-        return []
-    return [
-        error(
+def _unmeasured(spec: PlatformSpec, index: int) -> Iterator[Diagnostic]:
+    """Idle reclaim needs a Prometheus; a managed service answers only signed requests, which it does not send."""
+    given, at = spec.observability, ("teams", index, "idle")
+    prometheus = given.prometheus if given else Prometheus.NONE
+    if given and prometheus is Prometheus.MANAGED and not given.prometheus_address:
+        yield error(
             "idle.unreached",
-            ("teams", index, "idle"),
+            at,
             "the managed service answers only authenticated queries, and idle reclaim sends none: no"
             " workload would ever be suspended",
             given="observability.prometheus: managed",
             allowed="managed with prometheus_address, the URL of a proxy in the cluster that authenticates",
             fix=Fix(message="run the proxy, and write its URL as observability.prometheus_address"),
         )
-    ]
+    if prometheus is not Prometheus.NONE:
+        return
+    path: Path = ("observability", "prometheus") if given else ("observability",)
+    why = "it is disabled" if given else "the stack file names none"
+    yield error(
+        "idle.unmeasured",
+        at,
+        f"GPU use is read from Prometheus, and {why}: no workload would ever be suspended",
+        given="observability.prometheus: none" if given else "",
+        allowed="observability: {prometheus: install}, or existing with prometheus_address if it is not"
+        f" {PROMETHEUS_OPERATED}",
+        fix=Fix(
+            message="write observability: {prometheus: install}",
+            at=path,
+            value="install" if given else {"prometheus": "install"},
+        ),
+    )
 
 
-def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Diagnostic]:
+def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> Iterator[Diagnostic]:
     """Times that idle reclaim cannot meet."""
-    findings: list[Diagnostic] = []
     path = ("teams", index, "idle")
     if idle.grace_minutes < CHECK_MINUTES:
-        findings.append(
-            warning(
-                "idle.grace",
-                (*path, "grace_minutes"),
-                f"gpuyard checks every {CHECK_MINUTES} minutes, so users have {CHECK_MINUTES} minutes after a"
-                " warning anyway",
-                given=str(idle.grace_minutes),
-                allowed=f"{CHECK_MINUTES} or more",
-                fix=Fix(
-                    message=f"write {CHECK_MINUTES}",
-                    at=(*path, "grace_minutes"),
-                    value=CHECK_MINUTES,
-                ),
-            )
+        yield warning(
+            "idle.grace",
+            (*path, "grace_minutes"),
+            f"gpuyard checks every {CHECK_MINUTES} minutes, so users have {CHECK_MINUTES} minutes after a"
+            " warning anyway",
+            given=str(idle.grace_minutes),
+            allowed=f"{CHECK_MINUTES} or more",
+            fix=Fix.write(CHECK_MINUTES, (*path, "grace_minutes")),
         )
     days = _retention_days(spec)
     if days and idle.after_minutes > days * _MINUTES_A_DAY:
         most = days * _MINUTES_A_DAY
-        findings.append(
-            error(
-                "idle.retention",
-                (*path, "after_minutes"),
-                "Prometheus deletes measurements before a GPU can be idle for so long: no workload would ever"
-                " be suspended",
-                given=f"{idle.after_minutes} minutes, with retention_days: {days}",
-                allowed=f"at most {most} minutes",
-                fix=Fix(message=f"write {most}", at=(*path, "after_minutes"), value=most),
-            )
+        yield error(
+            "idle.retention",
+            (*path, "after_minutes"),
+            "Prometheus deletes measurements before a GPU can be idle for so long: no workload would ever"
+            " be suspended",
+            given=f"{idle.after_minutes} minutes, with retention_days: {days}",
+            allowed=f"at most {most} minutes",
+            fix=Fix.write(most, (*path, "after_minutes")),
         )
-    return findings
 
 
 def _retention_days(spec: PlatformSpec) -> int | None:
@@ -164,23 +154,3 @@ def _retention_days(spec: PlatformSpec) -> int | None:
         return None
     is_fixed = service is not None and "retention_days" in service.ignored
     return None if given.prometheus is Prometheus.MANAGED and is_fixed else given.retention_days
-
-
-def _blind(
-    index: int, name: str, pools: Mapping[str, PoolPlan], quotas: Iterable[Quota]
-) -> list[Diagnostic]:
-    """Pools in which the GPU use of a single pod cannot be measured."""
-    pool_names = usable_pools(quotas)
-    together = [p for p in pool_names if pools[p].replicas > 1]
-    claimed = [p for p in pool_names if pools[p].dra]
-    messages = []
-    if together:
-        messages.append(
-            f"in {format_list(together)} a GPU is measured for all pods that share it, so {name}'s pods count as"
-            " busy while any of them is"
-        )
-    if claimed:
-        messages.append(
-            f"in {format_list(claimed)} GPUs are allocated by claims, so no workload of {name} is suspended"
-        )
-    return [info("idle.blind", ("teams", index, "idle"), "; ".join(messages))] if messages else []

@@ -4,7 +4,7 @@ The requirement of each team applies independently: the stricter of two decides.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 
 from gpuyard.plan.draft import Draft, TeamQuotas
@@ -33,61 +33,37 @@ _WORDS = {
 }
 
 
-def check_isolation(draft: Draft) -> list[Diagnostic]:
+def check_isolation(draft: Draft) -> Iterator[Diagnostic]:
     """Reject every pool that isolates a team from others less than it requires."""
     spec, pools, quotas = draft.spec, draft.valid_pools, draft.quotas
-    users = _users(quotas)
-    findings: list[Diagnostic] = []
-    for index, team in enumerate(spec.teams):
-        close = {
-            name: [spec.teams[other].name for other in users[name] if other != index]
-            for name in usable_pools(quotas[index])
-            if _RANK[SEPARATION[pools[name].sharing]] < _RANK[team.isolation]
-        }
-        close = {name: sorted(others) for name, others in close.items() if others}
-        loosest = min(
-            (SEPARATION[pools[name].sharing] for name in close), key=_RANK.__getitem__, default=None
-        )
-        if loosest is not None:
-            findings += [
-                _too_close(spec, index, pools[name], others, loosest, quotas)
-                for name, others in close.items()
-            ]
-    return findings
-
-
-def _users(quotas: TeamQuotas) -> dict[str, list[int]]:
-    """The teams, by index, that can use each pool."""
     users: dict[str, list[int]] = defaultdict(list)
     for index, mine in quotas.items():
         for name in usable_pools(mine):
             users[name].append(index)
-    return users
-
-
-def _too_close(
-    spec: PlatformSpec,
-    index: int,
-    pool: PoolPlan,
-    others: Sequence[str],
-    loosest: Isolation,
-    quotas: TeamQuotas,
-) -> Diagnostic:
-    team = spec.teams[index]
-    how = _WORDS.get(pool.sharing, pool.sharing)
-    return error(
-        "tenancy.isolation",
-        ("teams", index, "isolation"),
-        f"{team.name} requires isolation `{team.isolation.value}`, but in pool {pool.name} ({how})"
-        f" its pods can run next to pods of {', '.join(others)}",
-        given=team.isolation.value,
-        allowed=f"a pool that no other team uses, or isolation: {SEPARATION[pool.sharing].value}",
-        fix=Fix(
-            message=f"{_own_pool_fix(spec, index, pool, quotas)}, or accept isolation: {loosest.value}",
-            at=("teams", index, "isolation"),
-            value=loosest.value,
-        ),
-    )
+    for index, team in enumerate(spec.teams):
+        close = {
+            name: sorted(spec.teams[other].name for other in users[name] if other != index)
+            for name in usable_pools(quotas[index])
+            if _RANK[SEPARATION[pools[name].sharing]] < _RANK[team.isolation]
+            and len(users[name]) > 1
+        }
+        separations = [SEPARATION[pools[name].sharing] for name in close]
+        for name, others in close.items():
+            pool, wanted, at = pools[name], team.isolation.value, ("teams", index, "isolation")
+            loosest = min(separations, key=_RANK.__getitem__).value
+            yield error(
+                "tenancy.isolation",
+                at,
+                f"{team.name} requires isolation `{wanted}`, but in pool {name}"
+                f" ({_WORDS.get(pool.sharing, pool.sharing)}) its pods can run next to pods of {', '.join(others)}",
+                given=wanted,
+                allowed=f"a pool that no other team uses, or isolation: {SEPARATION[pool.sharing].value}",
+                fix=Fix(
+                    message=f"{_own_pool_fix(spec, index, pool, quotas)}, or accept isolation: {loosest}",
+                    at=at,
+                    value=loosest,
+                ),
+            )
 
 
 def _own_pool_fix(spec: PlatformSpec, index: int, pool: PoolPlan, quotas: TeamQuotas) -> str:

@@ -5,10 +5,11 @@ namespaces. GPUs are not: the team's queue counts them over all namespaces, and 
 that bypass it (docs/decisions/0024).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import ip_network
+from operator import attrgetter
 
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import (
@@ -16,7 +17,6 @@ from gpuyard.plan.records import (
     EgressNetwork,
     LimitsPlan,
     NamespacePlan,
-    Quota,
     TeamPlan,
     usable_pools,
 )
@@ -81,26 +81,24 @@ def reserved_namespaces(spec: PlatformSpec) -> frozenset[str]:
     return RESERVED_NAMESPACES | {system_namespace(spec.name)}
 
 
-def check_namespace_names(draft: Draft) -> list[Diagnostic]:
+def check_namespace_names(draft: Draft) -> Iterator[Diagnostic]:
     """Reject namespaces that two teams have, that one team has twice, or that are reserved.
 
     A team without `namespaces` has one with the team's name, which is checked with that name.
     """
     spec = draft.spec
-    findings: list[Diagnostic] = []
     owners = {team.stable_name: team.name for team in spec.teams if not team.namespaces}
     for index, team in enumerate(spec.teams):
         for place, space in enumerate(team.namespaces):
             path = ("teams", index, "namespaces", place)
             if space.name in reserved_namespaces(spec):
                 problem = "a namespace with this name belongs to the cluster"
-                findings.append(_in_use(spec, path, "team.reserved", problem, space))
+                yield _in_use(spec, path, "team.reserved", problem, space)
             elif (owner := owners.get(space.name)) is not None:
                 whose = "this team" if owner == team.name else f"team {owner}"
                 problem = f"{whose} already has the namespace"
-                findings.append(_in_use(spec, path, "team.duplicate", problem, space))
+                yield _in_use(spec, path, "team.duplicate", problem, space)
             owners.setdefault(space.name, team.name)
-    return findings
 
 
 def _in_use(
@@ -120,76 +118,70 @@ def _in_use(
     )
 
 
-def check_namespaces(draft: Draft) -> list[Diagnostic]:
+def check_namespaces(draft: Draft) -> Iterator[Diagnostic]:
     """Problems that make several namespaces of a team differ from a single one."""
     enforce = (draft.spec.admission or Admission()).enforce
-    findings: list[Diagnostic] = []
     for index, (team, plan) in enumerate(zip(draft.spec.teams, draft.teams, strict=True)):
         path = ("teams", index, "namespaces")
         if len(team.namespaces) > 1 and enforce is not Enforce.DENY:
-            findings.append(_unenforced_namespaces(path, team, enforce))
+            yield error(
+                "team.namespaces_unheld",
+                path,
+                f"each of the {len(team.namespaces)} namespaces of {team.name} may use all GPUs of the team, and"
+                " only the queue limits their sum: a pod that bypasses the queue must be denied, not warned about",
+                given=f"admission.enforce: {enforce.value}",
+                allowed="deny, or one namespace for each team",
+                fix=Fix(
+                    message="write enforce: deny",
+                    at=("admission", "enforce"),
+                    value=Enforce.DENY.value,
+                ),
+            )
         if team.namespaces:
-            findings += _parts(path, team, plan) or _small(path, plan, draft)
-    return findings
+            yield from _parts(path, team, plan, draft)
 
 
-def _unenforced_namespaces(path: Path, team: Team, enforce: Enforce) -> Diagnostic:
-    return error(
-        "team.namespaces_unheld",
-        path,
-        f"each of the {len(team.namespaces)} namespaces of {team.name} may use all GPUs of the team, and only the"
-        " queue limits their sum: a pod that bypasses the queue must be denied, not warned about",
-        given=f"admission.enforce: {enforce.value}",
-        allowed="deny, or one namespace for each team",
-        fix=Fix(
-            message="write enforce: deny", at=("admission", "enforce"), value=Enforce.DENY.value
-        ),
-    )
-
-
-def _parts(path: Path, team: Team, plan: TeamPlan) -> list[Diagnostic]:
-    """Parts that exceed the whole, or are empty."""
+def _parts(path: Path, team: Team, plan: TeamPlan, draft: Draft) -> Iterator[Diagnostic]:
+    """Parts that exceed the whole, are empty, or hold no shape of the team."""
     total_percent = sum(space.percent or 0 for space in team.namespaces)
-    empty = [s.name for s in plan.namespaces if not min(_amounts(s.limits))]
-    if total_percent <= _ALL and not empty:
-        return []
-    why = (
-        f"{format_list(empty)} would get nothing"
-        if total_percent <= _ALL
-        else "the percentages exceed 100"
-    )
-    even = [s.model_copy(update={"percent": None}).model_dump() for s in team.namespaces]
-    return [
-        error(
-            "team.namespace_parts",
-            path,
-            f"the namespaces of {team.name} divide its limits, and {why}",
-            given=f"{total_percent} percent in total",
-            allowed="at most 100 percent in total, with a remainder for namespaces without a percent",
-            fix=Fix(message="remove all percentages: the parts are then equal", at=path, value=even)
-            if total_percent
-            else Fix(message="give the team fewer namespaces, or higher limits"),
-        )
+    empty = [
+        space.name
+        for space in plan.namespaces
+        if 0 in attrgetter("cpu", "memory_gib", "claims", "pods", "objects")(space.limits)
     ]
+    if total_percent <= _ALL and not empty:
+        yield from _small(path, plan, draft)
+        return
+    why = f"{format_list(empty)} would get nothing"
+    even = [s.model_copy(update={"percent": None}).model_dump() for s in team.namespaces]
+    yield error(
+        "team.namespace_parts",
+        path,
+        f"the namespaces of {team.name} divide its limits, and"
+        f" {why if total_percent <= _ALL else 'the percentages exceed 100'}",
+        given=f"{total_percent} percent in total",
+        allowed="at most 100 percent in total, with a remainder for namespaces without a percent",
+        fix=Fix(message="remove all percentages: the parts are then equal", at=path, value=even)
+        if total_percent
+        else Fix(message="give the team fewer namespaces, or higher limits"),
+    )
 
 
-def _amounts(limits: LimitsPlan) -> tuple[int, ...]:
-    return (limits.cpu, limits.memory_gib, limits.claims, limits.pods, limits.objects)
-
-
-def _small(path: Path, team: TeamPlan, draft: Draft) -> list[Diagnostic]:
+def _small(path: Path, team: TeamPlan, draft: Draft) -> Iterator[Diagnostic]:
     """Shapes that fit in the limits of the team, but in none of its namespaces."""
     spaces, team_limits = [space.limits for space in team.namespaces], team.limits
-    unplaceable = [
-        plan.name
+    needs = [
+        (plan.name, host_need(shape).amount)
         for shape, plan in planned_shapes(draft)
         if team.name in plan.teams
-        and not any(_holds(limits, host_need(shape).amount) for limits in spaces)
     ]
-    if not unplaceable:
-        return []
-    return [
-        warning(
+    unplaceable = [
+        name
+        for name, need in needs
+        if all(need.cpu > one.cpu or need.memory_gib > one.memory_gib for one in spaces)
+    ]
+    if unplaceable:
+        yield warning(
             "team.namespace_small",
             path,
             f"no namespace of {team.name} has the CPU and memory for the pods of {format_list(unplaceable)}: the"
@@ -199,11 +191,6 @@ def _small(path: Path, team: TeamPlan, draft: Draft) -> list[Diagnostic]:
             allowed="a larger percent for one of them, or higher limits",
             fix=Fix(message="give the namespace that runs it a larger percent"),
         )
-    ]
-
-
-def _holds(limits: LimitsPlan, need: CpuAndMemory) -> bool:
-    return need.cpu <= limits.cpu and need.memory_gib <= limits.memory_gib
 
 
 _STRICTER = {
@@ -218,50 +205,40 @@ def stricter(level: PodSecurity) -> PodSecurity:
     return _STRICTER[level]
 
 
-def check_pod_security(draft: Draft) -> list[Diagnostic]:
+def check_pod_security(draft: Draft) -> Iterator[Diagnostic]:
     """Warn of every team whose pods may be privileged, and name the teams on the same nodes."""
-    return [
-        _privileged(draft.spec, index, draft.quotas)
-        for index, team in enumerate(draft.spec.teams)
-        if team.pod_security is PodSecurity.PRIVILEGED
-    ]
-
-
-def _privileged(
-    spec: PlatformSpec, index: int, quotas: Mapping[int, Sequence[Quota]]
-) -> Diagnostic:
-    team = spec.teams[index]
-    mine = set(usable_pools(quotas[index]))
-    others = [
-        other.name
-        for at, other in enumerate(spec.teams)
-        if at != index and mine.intersection(usable_pools(quotas[at]))
-    ]
-    note = (
-        f"; {format_list(others)} can run pods on the same nodes"
-        if others
-        else "; no other team uses these nodes"
-    )
-    return warning(
-        "team.privileged",
-        ("teams", index, "pod_security"),
-        f"a privileged pod of {team.name} is root on its node: it can use every GPU of the node, read memory,"
-        f" files and credentials of every other pod there, and act as the node{note}",
-        given=team.pod_security.value,
-        allowed="baseline, or restricted",
-        fix=Fix(
-            message="write baseline; run profilers and drivers in a namespace of the platform",
-            at=("teams", index, "pod_security"),
-            value=PodSecurity.BASELINE.value,
-        ),
-    )
+    for index, team in enumerate(draft.spec.teams):
+        if team.pod_security is not PodSecurity.PRIVILEGED:
+            continue
+        mine = set(usable_pools(draft.quotas[index]))
+        others = [
+            other.name
+            for at, other in enumerate(draft.spec.teams)
+            if at != index and mine.intersection(usable_pools(draft.quotas[at]))
+        ]
+        who = (
+            f"{format_list(others)} can run pods on the same"
+            if others
+            else "no other team uses these"
+        )
+        yield warning(
+            "team.privileged",
+            ("teams", index, "pod_security"),
+            f"a privileged pod of {team.name} is root on its node: it can use every GPU of the node, read memory,"
+            f" files and credentials of every other pod there, and act as the node; {who} nodes",
+            given=team.pod_security.value,
+            allowed="baseline, or restricted",
+            fix=Fix(
+                message="write baseline; run profilers and drivers in a namespace of the platform",
+                at=("teams", index, "pod_security"),
+                value=PodSecurity.BASELINE.value,
+            ),
+        )
 
 
 # Pods outside a team's namespaces cannot reach its pods, and its pods cannot reach those of others. A
 # cloud's metadata service gives the credentials of a node to every client, so it is excluded from every
 # network.
-
-Network = IPv4Network | IPv6Network
 
 _METADATA = tuple(ip_network(address) for address in METADATA)
 
@@ -270,34 +247,29 @@ def plan_egress(spec: PlatformSpec, team: Team) -> tuple[EgressNetwork, ...]:
     """The team's networks, else those of the platform; sorted, so that the order has no effect."""
     networks = {ip_network(cidr) for cidr in team.egress_cidrs or _common(spec)}
     return tuple(
-        EgressNetwork(str(network), tuple(str(one) for one in _METADATA if _contains(network, one)))
+        EgressNetwork(
+            str(network),
+            tuple(str(one) for one in _METADATA if one.network_address in network),
+        )
         for network in sorted(networks, key=lambda n: (n.version, n.network_address, n.prefixlen))
     )
 
 
-def check_egress(draft: Draft) -> list[Diagnostic]:
+def check_egress(draft: Draft) -> Iterator[Diagnostic]:
     """Reject networks that consist of the metadata service only."""
     spec = draft.spec
-    findings = _check(_common(spec), ("admission", "egress_cidrs"))
+    yield from _check(_common(spec), ("admission", "egress_cidrs"))
     for index, team in enumerate(spec.teams):
-        findings += _check(team.egress_cidrs, ("teams", index, "egress_cidrs"))
-    return findings
+        yield from _check(team.egress_cidrs, ("teams", index, "egress_cidrs"))
 
 
 def _common(spec: PlatformSpec) -> Sequence[str]:
     return spec.admission.egress_cidrs if spec.admission else ()
 
 
-def _contains(network: Network, one: Network) -> bool:
-    return network.version == one.version and network.supernet_of(one)  # type: ignore[arg-type]
-
-
-def _check(cidrs: Sequence[str], path: Path) -> list[Diagnostic]:
-    bare = [cidr for cidr in cidrs if cidr in METADATA]
-    if not bare:
-        return []
-    return [
-        error(
+def _check(cidrs: Sequence[str], path: Path) -> Iterator[Diagnostic]:
+    if bare := [cidr for cidr in cidrs if cidr in METADATA]:
+        yield error(
             "egress.metadata",
             path,
             "this is the cloud's metadata service: it gives the node's credentials and permissions"
@@ -310,4 +282,3 @@ def _check(cidrs: Sequence[str], path: Path) -> list[Diagnostic]:
                 value=[cidr for cidr in cidrs if cidr not in bare],
             ),
         )
-    ]

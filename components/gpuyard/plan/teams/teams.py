@@ -1,7 +1,7 @@
 """Teams: the namespaces, queue and quota of each."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gpuyard.plan.draft import Draft
@@ -31,18 +31,16 @@ def decide_teams(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     return replace(draft, teams=tuple(teams)), []
 
 
-def check_teams_without_quota(draft: Draft) -> list[Diagnostic]:
+def check_teams_without_quota(draft: Draft) -> Iterator[Diagnostic]:
     """Warn of teams that can never start a job."""
-    return [
-        warning(
-            "team.nothing",
-            ("teams", index),
-            f"team {team.name} has no guarantee and may not borrow: none of its jobs can ever start",
-            fix=_something(draft, index),
-        )
-        for index, team in enumerate(draft.spec.teams)
-        if not any((*team.guarantee.values(), *team.borrow.values()))
-    ]
+    for index, team in enumerate(draft.spec.teams):
+        if not any((*team.guarantee.values(), *team.borrow.values())):
+            yield warning(
+                "team.nothing",
+                ("teams", index),
+                f"team {team.name} has no guarantee and may not borrow: none of its jobs can ever start",
+                fix=_something(draft, index),
+            )
 
 
 def _something(draft: Draft, index: int) -> Fix:
@@ -118,20 +116,18 @@ def _hard(
     return {key: with_queued_pods(own) if waits else own for key, own in sorted(total.items())}
 
 
-def check_team_names(draft: Draft) -> list[Diagnostic]:
+def check_team_names(draft: Draft) -> Iterator[Diagnostic]:
     """Reject names that two teams have, or that are reserved by the cluster."""
     spec = draft.spec
-    findings: list[Diagnostic] = []
     seen: set[str] = set()
     for index, team in enumerate(spec.teams):
         if not team.namespaces and team.stable_name in reserved_namespaces(spec):
             problem = "a namespace with this name belongs to the cluster"
-            findings.append(_name_taken(spec, index, "team.reserved", problem))
+            yield _name_taken(spec, index, "team.reserved", problem)
         elif {team.name, team.stable_name} & seen:
             problem = "another team has or had this name"
-            findings.append(_name_taken(spec, index, "team.duplicate", problem))
+            yield _name_taken(spec, index, "team.duplicate", problem)
         seen |= {team.name, team.stable_name}
-    return findings
 
 
 def _name_taken(spec: PlatformSpec, index: int, kind: str, problem: str) -> Diagnostic:

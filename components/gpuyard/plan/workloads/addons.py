@@ -42,35 +42,29 @@ def add_addon_fix(spec: PlatformSpec, name: AddonName) -> Fix:
     )
 
 
-def check_addons(draft: Draft) -> list[Diagnostic]:
+def check_addons(draft: Draft) -> Iterator[Diagnostic]:
     """Reject add-ons that could not run, and teams that do not exist."""
     seen = set[str]()
-    findings: list[Diagnostic] = []
     for index, addon in enumerate(draft.spec.addons):
         path: Path = ("addons", index)
         facts = addon_facts()[addon.name]
         if addon.name in seen:
-            findings.append(_twice(facts, path))
+            yield error(
+                "addons.twice",
+                path,
+                "an earlier entry has the same add-on",
+                given=facts.name,
+                allowed="one entry for each add-on",
+                fix=Fix.remove(path),
+            )
             continue
         seen.add(addon.name)
-        findings += _needs(draft, facts, path)
-        findings += _unknown_teams(draft, addon, path)
+        yield from _needs(draft, facts, path)
+        yield from _unknown_teams(draft, addon, path)
         if addon.install:
-            findings += _installable(draft, facts, path)
+            yield from _installable(draft, facts, path)
         if addon.name == AddonName.ARGO_WORKFLOWS:
-            findings += _egress(draft, addon, path)
-    return findings
-
-
-def _twice(facts: AddonFacts, path: Path) -> Diagnostic:
-    return error(
-        "addons.twice",
-        path,
-        "an earlier entry has the same add-on",
-        given=facts.name,
-        allowed="one entry for each add-on",
-        fix=Fix(message="remove it", at=path),
-    )
+            yield from _egress(draft, addon, path)
 
 
 def _needs(draft: Draft, facts: AddonFacts, path: Path) -> Iterator[Diagnostic]:
@@ -99,9 +93,7 @@ def _unknown_teams(draft: Draft, addon: Addon, path: Path) -> Iterator[Diagnosti
                 "no team has this name",
                 given=name,
                 allowed=format_list(known) or "no team; the platform has none",
-                fix=Fix(message=f"write {near}", at=at, value=near)
-                if near
-                else Fix(message="remove it", at=at),
+                fix=Fix.write(near, at) if near else Fix.remove(at),
             )
 
 

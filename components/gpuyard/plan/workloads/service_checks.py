@@ -1,9 +1,9 @@
 """Checks of inference services: names, quota, pools, and whether what they scale on exists."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
-from gpuyard.plan.capacity.keep_warm import cron_error, nearest_zone
+from gpuyard.plan.capacity.keep_warm import cron_error, unknown_zone
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.observability.stage import unmeasured_pools
 from gpuyard.plan.records import Placement
@@ -55,7 +55,7 @@ def _duplicates(draft: Draft) -> Iterator[Diagnostic]:
                 "an object of another service has this name",
                 given=service.name,
                 allowed="a unique name for each service",
-                fix=Fix(message=f"write {free}", at=at, value=free),
+                fix=Fix.write(free, at),
             )
         seen |= own
 
@@ -89,9 +89,7 @@ def _unknown(what: str, name: str, known: Collection[str], path: Path) -> Diagno
         f"no {what} has this name" if what != "dataset" else "the team has no dataset of this name",
         given=name,
         allowed=format_list(known) or f"a {what} under `{section}`",
-        fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
-        if suggestion
-        else Fix(message=f"add the {what}"),
+        fix=Fix.write(suggestion, path) if suggestion else Fix(message=f"add the {what}"),
     )
 
 
@@ -115,7 +113,7 @@ def _kinds(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
             why,
             given=str(kind),
             allowed=ServiceKind.LEADER_WORKER_SET.value,
-            fix=Fix(message="write leader-worker-set", at=at, value="leader-worker-set"),
+            fix=Fix.write("leader-worker-set", at),
         )
 
 
@@ -210,7 +208,7 @@ def _schedule(_: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
                 "the window has more replicas than the service",
                 given=str(window.replicas),
                 allowed=f"1 to {most}",
-                fix=Fix(message=f"write {most}", at=(*here, "replicas"), value=most)
+                fix=Fix.write(most, (*here, "replicas"))
                 if most
                 else Fix(message="write replicas: 0..N for the service"),
             )
@@ -229,17 +227,9 @@ def _window(window: ScheduleWindow, path: Path) -> Iterator[Diagnostic]:
                 problem,
                 given=given,
                 allowed=f"five fields, such as `{example}`",
-                fix=Fix(message=f"write {example}", at=(*path, field), value=example),
+                fix=Fix.write(example, (*path, field)),
             )
-    if zone := nearest_zone(window.time_zone):
-        yield error(
-            "service.schedule",
-            (*path, "time_zone"),
-            "unknown time zone",
-            given=window.time_zone,
-            allowed="an IANA name, such as Europe/Paris or America/New_York",
-            fix=Fix(message=f"write {zone}", at=(*path, "time_zone"), value=zone),
-        )
+    yield from unknown_zone("service.schedule", window.time_zone, path)
 
 
 def _wakes(_: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
@@ -261,7 +251,7 @@ def _wakes(_: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
                 given=str(group.replicas),
                 allowed="at least 1 replica; or scale_on with queue or schedule, or with requests and a query of a"
                 " gateway",
-                fix=Fix(message=f"write {value}", at=at, value=value),
+                fix=Fix.write(value, at),
             )
 
 
@@ -306,7 +296,7 @@ def _gpu_metric(
                 f"no DCGM exporter measures the GPUs of {name}",
                 given="scale_on: gpu",
                 allowed="requests, queue, schedule or cpu",
-                fix=Fix(message="write requests", at=at, value="requests"),
+                fix=Fix.write("requests", at),
             )
         elif pool.replicas > 1:
             yield warning(
@@ -315,7 +305,7 @@ def _gpu_metric(
                 f"several pods share a GPU of {name}, and its activity counts those of other workloads, too",
                 given="scale_on: gpu",
                 allowed="requests, queue, schedule or cpu",
-                fix=Fix(message="write requests", at=at, value="requests"),
+                fix=Fix.write("requests", at),
             )
 
 
@@ -438,7 +428,7 @@ def _too_many(group: ServiceGroup, fit: int, why: str, kind: str) -> Diagnostic:
         why,
         given=f"replicas: {group.replicas}",
         allowed=f"at most {fit} replicas" if fit else "a shape and a team with quota for it",
-        fix=Fix(message=f"write {value}", at=at, value=value)
+        fix=Fix.write(value, at)
         if fit
         else Fix(message="guarantee the team as much in that pool, or let it borrow"),
     )
@@ -461,7 +451,7 @@ def _borrows(draft: Draft, service: Service, group: ServiceGroup, placed: Placem
 
 def _together(team: str, members: list[tuple[ServiceGroup, Placement]]) -> Iterator[Diagnostic]:
     """Each group fits alone; report the first with which all of them no longer do."""
-    used = 0
+    used, total = 0, sum(placed.units * group.replicas.high for group, placed in members)
     for group, placed in members:
         quota = placed.quota
         most = quota.nominal + quota.borrow if quota else 0
@@ -471,17 +461,13 @@ def _together(team: str, members: list[tuple[ServiceGroup, Placement]]) -> Itera
             yield warning(
                 "service.together",
                 (*group.path, "replicas"),
-                f"at their maximum, {group.name} and {others} need {_total(members)} {placed.shape.resource} of"
+                f"at their maximum, {group.name} and {others} need {total} {placed.shape.resource} of"
                 f" {placed.pool.name}, of which {team} can have {most}: replicas of one wait then",
                 given=f"replicas: {group.replicas}",
                 allowed=f"at most {most} {placed.shape.resource} for all services of {team}",
                 fix=Fix(message="lower a maximum, or let the team borrow more"),
             )
             return
-
-
-def _total(members: Iterable[tuple[ServiceGroup, Placement]]) -> int:
-    return sum(placed.units * group.replicas.high for group, placed in members)
 
 
 _Check = Callable[[Draft, Path, Service], Iterator[Diagnostic]]

@@ -36,7 +36,14 @@ def decide_training(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
 def check_training(draft: Draft) -> Iterator[Diagnostic]:
     """Runtimes without Kubeflow Trainer, and runtimes whose pods of several nodes use TCP."""
     if _training(draft.spec) and not draft.spec.has_addon(AddonName.KUBEFLOW_TRAINER):
-        yield _no_trainer(draft.spec)
+        yield error(
+            "training.no_trainer",
+            _SECTION,
+            "training runtimes are objects of Kubeflow Trainer, which `addons` does not name",
+            given=format_list(each.framework.value for each in _training(draft.spec)),
+            allowed="kubeflow-trainer in `addons`",
+            fix=add_addon_fix(draft.spec, AddonName.KUBEFLOW_TRAINER),
+        )
     for name in dict.fromkeys(each.pool for each in draft.runtimes):
         pool = draft.valid_pools[name]
         teams = [
@@ -126,17 +133,6 @@ def _tcp_reason(spec: PlatformSpec, teams: list[TeamPlan], pool: PoolPlan) -> st
     if pool.nccl is None:
         return "no fabric between its nodes is known"
     return fabric_rejection(spec, teams, pool.nccl.fabric)
-
-
-def _no_trainer(spec: PlatformSpec) -> Diagnostic:
-    return error(
-        "training.no_trainer",
-        _SECTION,
-        "training runtimes are objects of Kubeflow Trainer, which `addons` does not name",
-        given=format_list(each.framework.value for each in _training(spec)),
-        allowed="kubeflow-trainer in `addons`",
-        fix=add_addon_fix(spec, AddonName.KUBEFLOW_TRAINER),
-    )
 
 
 def _unknown(draft: Draft, name: str, path: Path) -> Diagnostic:

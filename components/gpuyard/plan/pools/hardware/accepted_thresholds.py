@@ -4,14 +4,13 @@ from collections.abc import Iterable, Iterator
 
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import AcceptedThreshold, PoolCheck, PoolPlan, ValidationPlan
+from gpuyard.plan.renames import nearest_fix
 from gpuyard.spec.platform import AcceptedThresholdSpec, ValidationProfile, ValidationSpec
 from gpuyard_core.catalogue.cluster.check_thresholds import (
     AdjustableCheck,
-    CheckThreshold,
     adjustable_checks,
 )
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, info, warning
-from gpuyard_core.suggestions import nearest_name
 
 _NOT_LOWER = 0.9
 """The share of the default threshold that a fix suggests when an accepted value is not lower."""
@@ -37,70 +36,70 @@ def adjusted_thresholds(
     )
 
 
-def check_accepted_thresholds(draft: Draft) -> list[Diagnostic]:
+def check_accepted_thresholds(draft: Draft) -> Iterator[Diagnostic]:
     """Each names a pool and a check, is lower than the default threshold, and has a reason."""
     validation, plan = draft.spec.validation, draft.validation
     if validation is None or plan is None:
-        return []
+        return
     checks = {each.pool: each for each in plan.pools}
     seen: set[tuple[str, str]] = set()
-    results: list[Diagnostic] = []
     for index, each in enumerate(validation.accepted_thresholds):
         at: Path = ("validation", "accepted_thresholds", index)
-        wrong = [*_unknown(draft, at, each), *_unreasoned(at, each)]
+        wrong = [*_unknown(draft, at, each)]
         if (each.pool, each.check) in seen:
-            wrong.append(_duplicates(at, each))
+            wrong.append(
+                error(
+                    "validation.accepted",
+                    at,
+                    f"the threshold of {each.check} on {each.pool} is lowered twice",
+                    given=f"{each.value:g}",
+                    allowed="one entry for each pool and check",
+                    fix=Fix.remove(at),
+                )
+            )
         seen.add((each.pool, each.check))
         if not wrong and (check := checks.get(each.pool)) is not None:
             wrong += _of_pool(draft, at, each, check)
-        results += wrong
-    return results
+        yield from wrong
 
 
-def check_accepted_dates(draft: Draft) -> list[Diagnostic]:
+def check_accepted_dates(draft: Draft) -> Iterator[Diagnostic]:
     """Report expired thresholds; without a date, none."""
     validation, today = draft.spec.validation, draft.today
     if validation is None or draft.validation is None or today is None:
-        return []
-    return [
-        warning(
-            "validation.accepted_over",
-            ("validation", "accepted_thresholds", index),
-            f"the lower threshold of {each.check} on {each.pool} was accepted until {each.until}:"
-            " nodes are checked against the default again",
-            given=str(each.until),
-            allowed=f"{today} or later",
-            fix=Fix(
-                message="remove it, or renew `reason` and `until`",
-                at=("validation", "accepted_thresholds", index),
-            ),
-        )
-        for index, each in enumerate(validation.accepted_thresholds)
-        if each.until < today
-    ]
+        return
+    for index, each in enumerate(validation.accepted_thresholds):
+        if each.until < today:
+            yield warning(
+                "validation.accepted_over",
+                ("validation", "accepted_thresholds", index),
+                f"the lower threshold of {each.check} on {each.pool} was accepted until {each.until}:"
+                " nodes are checked against the default again",
+                given=str(each.until),
+                allowed=f"{today} or later",
+                fix=Fix(
+                    message="remove it, or renew `reason` and `until`",
+                    at=("validation", "accepted_thresholds", index),
+                ),
+            )
 
 
 def _unknown(draft: Draft, at: Path, each: AcceptedThresholdSpec) -> Iterator[Diagnostic]:
+    """Unknown names, and a missing reason."""
     pools, checks = [pool.name for pool in draft.spec.pools], list(adjustable_checks())
     for field, what, value, known in (
         ("pool", "no pool has this name", each.pool, pools),
         ("check", "no check with this name has a threshold", each.check, checks),
     ):
         if value not in known:
-            suggestion = nearest_name(value, known)
             yield error(
                 "validation.accepted",
                 (*at, field),
                 what,
                 given=value,
                 allowed=", ".join(known),
-                fix=Fix(message=f"write {suggestion}", at=(*at, field), value=suggestion)
-                if suggestion
-                else Fix(message="remove it", at=at),
+                fix=nearest_fix(value, known, (*at, field), Fix.remove(at)),
             )
-
-
-def _unreasoned(at: Path, each: AcceptedThresholdSpec) -> Iterator[Diagnostic]:
     if not each.reason.strip():
         yield error(
             "validation.accepted",
@@ -112,22 +111,16 @@ def _unreasoned(at: Path, each: AcceptedThresholdSpec) -> Iterator[Diagnostic]:
         )
 
 
-def _duplicates(at: Path, each: AcceptedThresholdSpec) -> Diagnostic:
-    return error(
-        "validation.accepted",
-        at,
-        f"the threshold of {each.check} on {each.pool} is lowered twice",
-        given=f"{each.value:g}",
-        allowed="one entry for each pool and check",
-        fix=Fix(message="remove it", at=at),
-    )
-
-
 def _of_pool(
     draft: Draft, at: Path, each: AcceptedThresholdSpec, check: PoolCheck
 ) -> Iterator[Diagnostic]:
     pool, known = draft.valid_pools[each.pool], adjustable_checks()[each.check]
-    minimum = _minimum(pool, check, known)
+    gpu = pool.machine.gpu
+    product, linked = (gpu.product, gpu.nvlink_gbps) if gpu else ("", 0)
+    nodes = 1 if check.single_node_reason else check.nodes
+    inside = "nvlink" if linked else "pcie"
+    way = check.transport if nodes > 1 else inside
+    minimum = known.threshold_of(product, pool.machine.gpus, nodes, way)
     if minimum is not None and each.value >= minimum.value:
         lower = round(_NOT_LOWER * minimum.value, 1)
         yield error(
@@ -141,15 +134,6 @@ def _of_pool(
     elif draft.validation is not None and (why := _skip_reason(draft.validation, check, known)):
         message = f"the accepted threshold of {each.check} on {each.pool} has no effect: {why}"
         yield info("validation.deferred", at, message)
-
-
-def _minimum(pool: PoolPlan, check: PoolCheck, known: AdjustableCheck) -> CheckThreshold | None:
-    gpu = pool.machine.gpu
-    product, linked = (gpu.product, gpu.nvlink_gbps) if gpu else ("", 0)
-    nodes = 1 if check.single_node_reason else check.nodes
-    inside = "nvlink" if linked else "pcie"
-    way = check.transport if nodes > 1 else inside
-    return known.threshold_of(product, pool.machine.gpus, nodes, way)
 
 
 def _skip_reason(plan: ValidationPlan, check: PoolCheck, known: AdjustableCheck) -> str:

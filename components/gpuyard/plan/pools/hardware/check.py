@@ -7,7 +7,7 @@ The validation pods see every GPU of a node and request none, so that no guarant
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpuyard.plan.capacity.keep_warm import cron_error, nearest_zone
+from gpuyard.plan.capacity.keep_warm import cron_error, unknown_zone
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.hardware.accepted_thresholds import adjusted_thresholds
@@ -38,35 +38,23 @@ EFA, TCP = "efa", "tcp"
 NO_DATASET = "it can read no dataset"
 
 
-def with_load_checks(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
+def _with_load_checks(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
     """Whether its GPUs are tested under load, and whether across nodes."""
+    held_back, whole = _held_back(draft, pool), pool.sharing is SharingMethod.NONE
+    partial = "its GPUs are partitioned or shared, and a share does not represent the whole GPU"
+    # one share too many waits only if no other node can take it, and Kueue does not place pods itself
+    alone = pool.nodes.high == pool.start_nodes and not (pool.topology or pool.compute_slices)
     return replace(
         check,
-        idle=_idle(draft, pool),
+        idle=held_back if whole else partial,
         transport=_between(draft, pool),
         single_node_reason=_single_node_reason(draft, pool) if pool.start_nodes > 1 else "",
-        shares_skip_reason=_untried(draft, pool),
+        shares_skip_reason="its GPUs are not shared"
+        if pool.sharing.is_counted_as_whole_gpu
+        else held_back,
         volumes_skip_reason=NO_DATASET,
-        spare=_spare(pool),
+        spare=int(alone),
     )
-
-
-def _idle(draft: Draft, pool: PoolPlan) -> str:
-    if pool.sharing is not SharingMethod.NONE:
-        return "its GPUs are partitioned or shared, and a share does not represent the whole GPU"
-    return _held_back(draft, pool)
-
-
-def _untried(draft: Draft, pool: PoolPlan) -> str:
-    if pool.sharing.is_counted_as_whole_gpu:
-        return "its GPUs are not shared"
-    return _held_back(draft, pool)
-
-
-def _spare(pool: PoolPlan) -> int:
-    """One share too many waits only if no other node can take it, and Kueue does not place pods itself."""
-    fixed = pool.nodes.high == pool.start_nodes
-    return int(fixed and pool.topology is None and pool.compute_slices is None)
 
 
 def _held_back(draft: Draft, pool: PoolPlan) -> str:
@@ -80,9 +68,8 @@ def _held_back(draft: Draft, pool: PoolPlan) -> str:
     for each in pool.counted_resources:
         needed, lent = pool.start_nodes * each.per_node, _lent(draft, pool, each.resource)
         if lent < needed:
-            what = each.unit or "GPUs"
-            why = "the teams do not lend the rest"
-            return f"of its {needed} {what} {lent} can be borrowed: {why}"
+            what = f"of its {needed} {each.unit or 'GPUs'} {lent} can be borrowed"
+            return f"{what}: the teams do not lend the rest"
     return ""
 
 
@@ -168,10 +155,12 @@ def decide_validation(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     if validation is None:
         return draft, []
     pools = () if draft.queueing.dispatch else tuple(draft.valid_pools.values())
-    sees = _sees_gpus(draft.spec, pools)
-    checks = tuple(_worked(draft, validation, p, _check(p, validation, sees=sees)) for p in pools)
-    readings = read_thresholds(draft, validation, checks)
-    if readings:
+    # whether an operator creates the runtime class that exposes GPUs to a pod that requests none
+    parts = operator_parts(draft.spec, pools)
+    installed = parts is not None and parts.install
+    sees = draft.spec.cloud is Cloud.SIMULATED or joins_operator(draft.spec) or installed
+    checks = tuple(_check(draft, validation, pool, sees=sees) for pool in pools)
+    if readings := read_thresholds(draft, validation, checks):
         checks = tuple(replace(each, volumes_skip_reason="") for each in checks)
     plan = ValidationPlan(
         profile=validation.profile.value,
@@ -179,7 +168,13 @@ def decide_validation(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
         image=validation.image or "",
         deadline_seconds=validation.deadline_minutes * 60,
         max_unavailable_percent=validation.max_unavailable_percent,
-        recurring=_recurring_check(validation),
+        recurring=RecurringCheck(
+            cron=again.cron,
+            time_zone=again.time_zone,
+            seconds=max(1, round(again.hours * 3600)),
+        )
+        if (again := validation.recurring)
+        else None,
         textfile=validation.textfile or "",
         pools=checks,
         readings=readings,
@@ -188,39 +183,16 @@ def decide_validation(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     return replace(draft, validation=plan), []
 
 
-def _recurring_check(validation: ValidationSpec) -> RecurringCheck | None:
-    if validation.recurring is None:
-        return None
-    seconds = max(1, round(validation.recurring.hours * 3600))
-    return RecurringCheck(
-        cron=validation.recurring.cron, time_zone=validation.recurring.time_zone, seconds=seconds
-    )
-
-
-def _check(pool: PoolPlan, validation: ValidationSpec, *, sees: bool) -> PoolCheck:
+def _check(draft: Draft, validation: ValidationSpec, pool: PoolPlan, *, sees: bool) -> PoolCheck:
     """The gate is a taint if the validation is required, unless the stack file names another gate."""
     lacks = _lacks(pool, sees=sees)
     gate = validation.gate or (Gate.TAINT if validation.required else Gate.LABEL)
     gated = bool(validation.image) and not lacks and gate is not Gate.NONE
-    return PoolCheck(
+    check = PoolCheck(
         pool=pool.name, nodes=pool.start_nodes, skip_reason=lacks, gate=gate.value if gated else ""
     )
-
-
-def _worked(
-    draft: Draft, validation: ValidationSpec, pool: PoolPlan, check: PoolCheck
-) -> PoolCheck:
-    """The check with its load tests, if the profile has them."""
-    if validation.profile is ValidationProfile.QUICK or not check.checks_any_node:
-        return check
-    return with_load_checks(draft, pool, check)
-
-
-def _sees_gpus(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> bool:
-    """Whether an operator creates the runtime class that exposes GPUs to a pod that requests none."""
-    parts = operator_parts(spec, pools)
-    installed = parts is not None and parts.install
-    return spec.cloud is Cloud.SIMULATED or joins_operator(spec) or installed
+    loaded = validation.profile is not ValidationProfile.QUICK and check.checks_any_node
+    return _with_load_checks(draft, pool, check) if loaded else check
 
 
 def _lacks(pool: PoolPlan, *, sees: bool) -> str:
@@ -237,29 +209,21 @@ def _lacks(pool: PoolPlan, *, sees: bool) -> str:
     )
 
 
-def check_validation(draft: Draft) -> list[Diagnostic]:
+def check_validation(draft: Draft) -> Iterator[Diagnostic]:
     """Report what is not validated; an error if validation is required and impossible."""
     plan = draft.validation
     if plan is None:
-        return []
-    finding = _impossible if plan.required else _deferred
-    results = [finding(*each) for each in _kept_from(draft, plan)]
-    results += _check_again(draft.spec, plan)
+        return
+    for at, problem, fix in _kept_from(draft, plan):
+        if plan.required:
+            yield error("validation.impossible", at, f"required, but {problem}", fix=fix)
+        else:
+            yield info("validation.deferred", at, problem)
+    yield from _check_again(draft.spec, plan)
     if plan.image:
-        results += [
-            info("validation.deferred", ("validation",), each) for each in _later(draft, plan)
-        ]
-        results += list(unchecked_pools(draft, plan))
-    return results
-
-
-def _impossible(path: Path, problem: str, fix: Fix) -> Diagnostic:
-    """A validation that is required and impossible."""
-    return error("validation.impossible", path, f"required, but {problem}", fix=fix)
-
-
-def _deferred(path: Path, problem: str, _: Fix) -> Diagnostic:
-    return info("validation.deferred", path, problem)
+        for each in _later(draft, plan):
+            yield info("validation.deferred", ("validation",), each)
+        yield from unchecked_pools(draft, plan)
 
 
 def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Diagnostic]:
@@ -274,17 +238,9 @@ def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Diagnosti
             problem,
             given=again.cron,
             allowed=f"five fields, such as `{_SUNDAYS}`: at 3:00 on Sundays",
-            fix=Fix(message=f"write {_SUNDAYS}", at=(*at, "cron"), value=_SUNDAYS),
+            fix=Fix.write(_SUNDAYS, (*at, "cron")),
         )
-    if suggestion := nearest_zone(again.time_zone):
-        yield error(
-            "validation.again",
-            (*at, "time_zone"),
-            "unknown time zone",
-            given=again.time_zone,
-            allowed="an IANA name, such as Europe/Paris or America/New_York",
-            fix=Fix(message=f"write {suggestion}", at=(*at, "time_zone"), value=suggestion),
-        )
+    yield from unknown_zone("validation.again", again.time_zone, at)
     if spec.validation is not None and spec.validation.gate is Gate.NONE:
         yield error(
             "validation.again",
@@ -379,25 +335,21 @@ def max_read_speed(data: DatasetPlan, pools: list[PoolPlan]) -> StoreSpeed:
     return min([*speeds, NODE], key=lambda each: each.mb_per_s)
 
 
-def check_store_reads(draft: Draft) -> list[Diagnostic]:
+def check_store_reads(draft: Draft) -> Iterator[Diagnostic]:
     """A required read speed must be reachable, and a check must measure it."""
-    return [
-        finding
-        for index, data in enumerate(draft.storage.datasets)
-        for finding in _of_one(draft, ("storage", "datasets", index), data)
-    ]
-
-
-def _of_one(draft: Draft, at: Path, data: DatasetPlan) -> Iterator[Diagnostic]:
-    plan, requested = draft.validation, data.read_mb_per_s
-    pools = _readers(draft, ValidationProfile(plan.profile), plan.image, plan.pools) if plan else []
-    if requested is not None and requested > (most := max_read_speed(data, pools)).mb_per_s:
-        yield _too_fast((*at, "read_mb_per_s"), data, requested, most, len(pools))
-    elif requested is not None and not pools:
-        why = "no check with profile full or soak runs on a node"
-        yield _skipped((*at, "read_mb_per_s"), data, why)
-    elif pools and (why := _untried_stores(data)):
-        yield _skipped(at, data, why)
+    for index, data in enumerate(draft.storage.datasets):
+        at = ("storage", "datasets", index)
+        plan, requested = draft.validation, data.read_mb_per_s
+        pools = (
+            _readers(draft, ValidationProfile(plan.profile), plan.image, plan.pools) if plan else []
+        )
+        if requested is not None and requested > (most := max_read_speed(data, pools)).mb_per_s:
+            yield _too_fast((*at, "read_mb_per_s"), data, requested, most, len(pools))
+        elif requested is not None and not pools:
+            why = "no check with profile full or soak runs on a node"
+            yield _skipped((*at, "read_mb_per_s"), data, why)
+        elif pools and (why := _untried_stores(data)):
+            yield _skipped(at, data, why)
 
 
 def _readers(
@@ -427,5 +379,5 @@ def _too_fast(
         f"no node can read {data.name} at this speed{at_once}",
         given=f"{requested} MB/s",
         allowed=f"at most {int(most.mb_per_s)} MB/s ({most.source.title})",
-        fix=Fix(message=f"write {least}", at=at, value=least),
+        fix=Fix.write(least, at),
     )

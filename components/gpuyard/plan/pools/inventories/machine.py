@@ -69,32 +69,30 @@ def _in_use(inventory: MachineInventory, fabric: FabricSpec) -> list[InventoryAd
 
 def check_inventory(
     spec: PlatformSpec, pool: Pool, machine: Machine, path: Path
-) -> list[Diagnostic]:
+) -> Iterator[Diagnostic]:
     """Every difference between the stack file and the inventory."""
     here = (*path, "inventory")
     if pool.inventory is None:
-        return []
+        return
     if spec.cloud is not Cloud.NONE:
-        return [
-            error(
-                "pool.dump_cloud",
-                here,
-                "an inventory describes your own machines;"
-                f" on {spec.cloud.value} the catalogue describes machines",
-                allowed="inventory with cloud: none",
-                fix=Fix(message="remove `inventory`", at=here),
-            )
-        ]
+        yield error(
+            "pool.dump_cloud",
+            here,
+            "an inventory describes your own machines;"
+            f" on {spec.cloud.value} the catalogue describes machines",
+            allowed="inventory with cloud: none",
+            fix=Fix(message="remove `inventory`", at=here),
+        )
+        return
     inventory = inventory_of(pool)
     if inventory is None:
-        return [unread_inventory(here, str(pool.inventory))]
-    return [
-        *_check_gpus(pool, machine, inventory, path),
-        *_check_links(machine, inventory, (*path, "inventory")),
-        *_check_host(pool, inventory, path),
-        *_check_fabric(pool, inventory, path),
-        *check_node_labels(pool, inventory, here),
-    ]
+        yield unread_inventory(here, str(pool.inventory))
+        return
+    yield from _check_gpus(pool, machine, inventory, path)
+    yield from _check_links(machine, inventory, (*path, "inventory"))
+    yield from _check_host(pool, inventory, path)
+    yield from _check_fabric(pool, inventory, path)
+    yield from check_node_labels(pool, inventory, here)
 
 
 def _check_gpus(
@@ -130,7 +128,7 @@ def _check_gpus(
             f"{inventory.node} has {names[0]}",
             given=expected,
             allowed=result.name,
-            fix=Fix(message=f"write {result.name}", at=at, value=result.name)
+            fix=Fix.write(result.name, at)
             if described
             else Fix(
                 message=f"describe the machine: {{gpu: {result.name}, gpus: {len(inventory.gpus)}, …}}"
@@ -149,7 +147,7 @@ def _check_gpus(
 def _other_number(
     at: Path, problem: str, value: int, existing: int, *, described: bool = True
 ) -> Diagnostic:
-    fix = Fix(message=f"write {existing}", at=at, value=existing) if described else None
+    fix = Fix.write(existing, at) if described else None
     return error(
         "pool.dump_machine",
         at,
@@ -294,27 +292,26 @@ def _lies_in(inventory: MachineInventory, one: str, other: str) -> bool:
     return len(pairs) == len({value for value, _ in pairs}) and len({v for _, v in pairs}) > 1
 
 
-def check_node_labels(pool: Pool, inventory: MachineInventory, path: Path) -> list[Diagnostic]:
+def check_node_labels(pool: Pool, inventory: MachineInventory, path: Path) -> Iterator[Diagnostic]:
     """Nodes that the pool does not select, and location labels that some of its nodes lack."""
     strangers = [node for node in inventory.nodes if not pool.select.items() <= node.labels.items()]
     if strangers:
-        return [_label_mismatch(pool, strangers, path)]
+        yield _label_mismatch(pool, strangers, path)
+        return
     lacking = {
         key: [node.name for node in inventory.nodes if key not in node.labels]
         for key in sorted(_places(inventory))
     }
-    return [
-        info(
-            "pool.dump_levels",
-            path,
-            f"{key} cannot be a topology level: {format_list(names)} {'has' if len(names) == 1 else 'have'} no"
-            " such label, and queues ignore nodes without it",
-            given=f"{key} on {len(inventory.nodes) - len(names)} of {len(inventory.nodes)} nodes",
-            allowed="labels that every node of the pool has",
-        )
-        for key, names in lacking.items()
-        if names
-    ]
+    for key, names in lacking.items():
+        if names:
+            yield info(
+                "pool.dump_levels",
+                path,
+                f"{key} cannot be a topology level: {format_list(names)} {'has' if len(names) == 1 else 'have'} no"
+                " such label, and queues ignore nodes without it",
+                given=f"{key} on {len(inventory.nodes) - len(names)} of {len(inventory.nodes)} nodes",
+                allowed="labels that every node of the pool has",
+            )
 
 
 def _label_mismatch(pool: Pool, nodes: list[InventoryNode], path: Path) -> Diagnostic:
