@@ -10,6 +10,7 @@ from typing import Any
 
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Path
+from gpuyard_core.manifests.fields import at_path
 from gpuyard_core.yaml_tree import Document, parse_documents
 from gpuyard_lint.items import FileLocation, Item
 from gpuyard_lint.kubernetes import is_object
@@ -78,16 +79,11 @@ def has_configuration(value: Any) -> bool:
         return False
     rules = value.get("rules")  # in the adapter's chart they are one level down
     below = isinstance(rules, Mapping) and any(_adapts(rules, each) for each in _BY_USE)
-    return below or any(fits(each) for each in (value, *_specs(value)) for _, fits in KINDS)
-
-
-def _specs(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Values of the chart of the Prometheus operator, alone or in another chart."""
-    for within in (value, value.get("kube-prometheus-stack")):
-        prometheus = within.get("prometheus") if isinstance(within, Mapping) else None
-        spec = prometheus.get("prometheusSpec") if isinstance(prometheus, Mapping) else None
-        if isinstance(spec, Mapping):
-            yield spec
+    # values of the chart of the Prometheus operator, alone or in another chart
+    within = (value, value.get("kube-prometheus-stack"))
+    specs = (at_path(each, ("prometheus", "prometheusSpec")) for each in within)
+    known = (value, *(each for each in specs if isinstance(each, Mapping)))
+    return below or any(fits(each) for each in known for _, fits in KINDS)
 
 
 def embedded_configuration(value: Any, place: FileLocation) -> Iterator[Item]:
@@ -108,14 +104,10 @@ def _walk(value: Any, place: FileLocation, path: Path) -> Iterator[Item]:
         for index, each in enumerate(value):
             yield from _walk(each, place, (*path, index))
     elif isinstance(value, str) and "\n" in value:
-        yield from _text(value, place, path)
-
-
-def _text(text: str, place: FileLocation, path: Path) -> Iterator[Item]:
-    if any(mark in text for mark in _MARKS):
-        yield from _yaml(text, place, path)
-    elif COUNTERS in text:
-        yield from exporter_counters(text, str(path[-1]), _below(place, path))
+        if any(mark in value for mark in _MARKS):
+            yield from _yaml(value, place, path)
+        elif COUNTERS in value:
+            yield from exporter_counters(value, str(path[-1]), _below(place, path))
 
 
 def _yaml(text: str, place: FileLocation, path: Path) -> Iterator[Item]:
@@ -155,12 +147,10 @@ def _below(place: FileLocation, path: Path) -> FileLocation:
 
 def priority_expander_items(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
     """The configuration of the priority expander, if it is the ConfigMap that the expander reads."""
-    metadata = value.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, Mapping) else None
-    data = value.get("data")
-    text = data.get("priorities") if isinstance(data, Mapping) else None
-    if name != PRIORITIES or not isinstance(text, str):
+    path = ("data", "priorities")
+    text = at_path(value, path)
+    if at_path(value, ("metadata", "name")) != PRIORITIES or not isinstance(text, str):
         return
-    for document, inside in text_documents(text, place, ("data", "priorities")):
+    for document, inside in text_documents(text, place, path):
         if isinstance(document.value, Mapping):
             yield Item(Resource("config:priority-expander", PRIORITIES, document.value), inside)

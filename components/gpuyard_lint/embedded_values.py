@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard_core.findings import Path
-from gpuyard_core.manifests.fields import UNKNOWN, NotEvaluatedError, if_known, mappings
+from gpuyard_core.manifests.fields import UNKNOWN, NotEvaluatedError, at_path, if_known, mappings
 from gpuyard_lint.charts import chart_values_items
 from gpuyard_lint.embedded import embedded_configuration, priority_expander_items, text_documents
 from gpuyard_lint.items import FileLocation, Item, SkippedFile
@@ -19,7 +19,6 @@ from gpuyard_lint.rules.subjects.components import (
     VALUES_BESIDE,
     VALUES_ELSEWHERE,
     accepts_other_values,
-    at_path,
     chart_references,
 )
 from gpuyard_lint.rules.subjects.pools import USER_DATA

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard_core.manifests.fields import PartlyKnown
+from gpuyard_core.manifests.fields import PartlyKnown, at_path
 from gpuyard_lint.items import FileLocation, Item
 from gpuyard_lint.rules.rule import UNKNOWN, Resource
 
@@ -102,7 +102,6 @@ def _open(value: Any, unknown: str) -> Any:
 
 def resource(value: Mapping[str, Any], source: str = "") -> Resource:
     """A Kubernetes object as rules see it."""
-    metadata = value.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    name = at_path(value, ("metadata", "name"))
     shown = name if isinstance(name, str) else "(no name)"
     return Resource(f"{value['apiVersion']}/{value['kind']}", shown, value, None, source)

@@ -1,24 +1,81 @@
 """Lint report with file, line and column: the one result that every format writes."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gpuyard_core.findings import Diagnostic, Fix, Path, Severity
 from gpuyard_lint.combined.evaluation import evaluate_files
-from gpuyard_lint.combined.relevant_values import find_unknown_value
 from gpuyard_lint.combined.scopes import scopes
 from gpuyard_lint.ignores import NOTHING_IGNORED, IgnoreComment, Ignores
 from gpuyard_lint.items import FileLocation, Item, LintInput, SkippedFile
 from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.rule import Resource, Rule
+from gpuyard_lint.rules.rule import UNKNOWN, Resource, Rule, Stack
 from gpuyard_lint.rules.run import (
     DEFAULT_CONFIGURATION,
     Finding,
     FindingState,
     RuleConfiguration,
     TimeLimitReached,
+    check_resource,
+    check_stack,
 )
+
+_MOST_WATCHED = 1000
+"""Maximum number of resources that are observed at once: a rule that reads more reports the first."""
+
+
+def find_unknown_value(
+    finding: Finding, resources: Sequence[Resource], settings: RuleConfiguration
+) -> tuple[Resource, Path] | None:
+    """Run a rule again that met an unknown value: the resource and the path of the value; None if unknown."""
+    if finding.state is not FindingState.NOT_EVALUATED or finding.diagnostic.path:
+        return None
+    reads: list[tuple[Resource, Path]] = []
+    if finding.resource is not None:
+        again = check_resource(finding.rule, _watched(finding.resource, reads), settings)
+    else:
+        watched = [_watched(each, reads) for each in resources[:_MOST_WATCHED]]
+        again = check_stack(finding.rule, Stack((*watched, *resources[_MOST_WATCHED:])), settings)
+    stopped = any(each.state is FindingState.NOT_EVALUATED for each in again)
+    return reads[-1] if stopped and reads else None
+
+
+def _watched(resource: Resource, unknown_reads: list[tuple[Resource, Path]]) -> Resource:
+    return replace(resource, properties=_Watched(resource.properties, (), resource, unknown_reads))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Watched(Mapping[Any, Any]):
+    """A mapping that records each unknown value that is read from it."""
+
+    given: Mapping[Any, Any]
+    path: Path
+    resource: Resource
+    met: list[tuple[Resource, Path]]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._seen(self.given[key], (*self.path, key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """As the mapping itself: a partly known one has its own answer."""
+        return self._seen(self.given.get(key, default), (*self.path, key))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.given)
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def _seen(self, value: Any, path: Path) -> Any:
+        if value is UNKNOWN:
+            self.met.append((self.resource, path))
+        if isinstance(value, Mapping):
+            return _Watched(value, path, self.resource, self.met)
+        if isinstance(value, list | tuple):
+            return [self._seen(each, (*path, number)) for number, each in enumerate(value)]
+        return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

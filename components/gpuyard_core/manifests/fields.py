@@ -5,7 +5,7 @@ an unevaluated rule is not a rule without findings.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 
@@ -129,6 +129,16 @@ def number(value: Any) -> float | None:
             return None
     finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     return value if finite else None
+
+
+def at_path(value: Any, path: Sequence[str | int]) -> Any:
+    """The value at a path, known or not; None if there is none."""
+    for step in path:
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list | tuple) else None
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
+    return value
 
 
 def at(value: Any, *steps: str | int) -> Any:

@@ -122,6 +122,14 @@ def _like(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> Mapping[Any, Any]:
     return PartlyKnown(new) if isinstance(old, PartlyKnown) else dict(new)
 
 
+def image_parts(image: str) -> tuple[str, str, str]:
+    """The name of an image, its tag, and its digest."""
+    bare, _, digest = image.partition("@")
+    folder, slash, last = bare.rpartition("/")
+    name, _, tag = last.partition(":")
+    return f"{folder}{slash}{name}", tag, digest
+
+
 def repository_of(image: str) -> str:
     """The name of an image without its tag and digest."""
     name = image.partition("@")[0]

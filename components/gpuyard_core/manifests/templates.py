@@ -202,7 +202,7 @@ RAY_CLUSTERS: Mapping[str, tuple[str, ...]] = {
 def _with_sidecars(value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """The head of a Ray cluster, with the sidecars that KubeRay adds."""
     more: list[Mapping[str, Any]] = []
-    ray = mapping(value, *RAY_CLUSTERS[text(value, "kind")])
+    ray = mapping(value, *RAY_CLUSTERS.get(text(value, "kind"), ("spec",)))
     if ray.get("enableInTreeAutoscaling") is True:
         own = mapping(ray, "autoscalerOptions").get("resources")
         same = {"cpu": "500m", "memory": "512Mi"}

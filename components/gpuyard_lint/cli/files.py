@@ -137,7 +137,8 @@ def _view(
 
 def _roots(paths: Sequence[str]) -> list[str]:
     """The folders among the given paths."""
-    return [_root(each) for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
+    folders = (each for each in paths if each and "\0" not in each and _is(each, Path.is_dir))
+    return ["" if each == "." else each for each in (_shown(str(Path(e))) for e in folders)]
 
 
 class NamedFolders:
@@ -165,11 +166,6 @@ def _start(pattern: str) -> str:
     parts = Path(pattern).parts
     signs = [index for index, part in enumerate(parts) if _SIGNS & set(part)]
     return str(Path(*parts[: signs[0]])) if signs else ""
-
-
-def _root(path: str) -> str:
-    clean = _shown(str(Path(path)))
-    return "" if clean == "." else clean
 
 
 def _chosen(paths: Iterable[str], selection: FileSelection) -> dict[str, bool]:

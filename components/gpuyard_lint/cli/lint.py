@@ -14,7 +14,7 @@ from gpuyard_core.findings import Severity
 from gpuyard_core.local_files import read_regular, shown_path, write_file
 from gpuyard_core.stack_files import complete_stacks, find_stack
 from gpuyard_core.suggestions import nearest_name
-from gpuyard_core.terminal.console import STYLES, Console, diagnostics, results, write
+from gpuyard_core.terminal.console import STYLES, diagnostics, results, write
 from gpuyard_core.terminal.documents import as_json, json_parts, tree
 from gpuyard_core.terminal.exit_codes import FINDINGS, OK, USAGE
 from gpuyard_core.terminal.findings import command_document
@@ -44,14 +44,11 @@ def show_rules(paths: list[str], format: str) -> int:  # noqa: A002  the option'
     if format == "json":
         write(as_json(command_document("lint", rules=[rule_document(rule) for rule in RULES])))
     else:
-        _list(results())
+        console = results()
+        for rule in RULES:
+            first = f"{rule.severity.value.ljust(_WORD)}{rule.id.ljust(_ID)}"
+            console.print_wrapped(rule.title, first=first, style=STYLES[rule.severity])
     return 0
-
-
-def _list(console: Console) -> None:
-    for rule in RULES:
-        first = f"{rule.severity.value.ljust(_WORD)}{rule.id.ljust(_ID)}"
-        console.print_wrapped(rule.title, first=first, style=STYLES[rule.severity])
 
 
 def rule_document(rule: Rule) -> dict[str, Any]:
@@ -209,7 +206,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
 
         write_file(write_baseline, baseline_text(report.hits))
     code = _code(report, reading, paths, fail_on)
-    _FORMATS[format](report, fail_on, _WORDS[code])
+    _write(report, format, fail_on, _WORDS[code])
     _say_expired(settings)
     return code
 
@@ -280,35 +277,20 @@ def _known(path: Path | None) -> frozenset[str]:
     return read_baseline(read_regular(path, MAX_BYTES * TIMES, "a baseline"), str(path))
 
 
-def _show_text(report: Report, _: Severity, word: str) -> None:
-    show_report(report, verdict_word(report, word, _WORDS[OK]), results())
-
-
-def _json(report: Report, fail_on: Severity, _: str) -> None:
-    for text in report_parts(report, fail_on):
-        write(text)
-
-
-def _sarif(report: Report, _: Severity, __: str) -> None:
+def _write(report: Report, form: LintFormat, fail_on: Severity, word: str) -> None:
+    if form is LintFormat.TEXT:
+        show_report(report, verdict_word(report, word, _WORDS[OK]), results())
+        return
     from importlib.metadata import version
 
-    from gpuyard_lint.formats import sarif, sarif_results
+    from gpuyard_lint.formats import github_annotations, junit, sarif, sarif_results
 
-    without = sarif(replace(report, hits=()), version("gpuyard-lint"))
-    for text in json_parts(without, "results", sarif_results(report)):
+    if form is LintFormat.JSON:
+        parts = report_parts(report, fail_on)
+    elif form is LintFormat.SARIF:
+        without = sarif(replace(report, hits=()), version("gpuyard-lint"))
+        parts = json_parts(without, "results", sarif_results(report))
+    else:
+        parts = iter((junit(report),)) if form is LintFormat.JUNIT else github_annotations(report)
+    for text in parts:
         write(text)
-
-
-def _junit(report: Report, _: Severity, __: str) -> None:
-    from gpuyard_lint.formats import junit
-
-    write(junit(report))
-
-
-def _github(report: Report, _: Severity, __: str) -> None:
-    from gpuyard_lint.formats import github_annotations
-
-    write("".join(github_annotations(report)))
-
-
-_FORMATS = {"text": _show_text, "json": _json, "sarif": _sarif, "junit": _junit, "github": _github}

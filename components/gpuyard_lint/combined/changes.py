@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from gpuyard_core.manifests.fields import UNKNOWN, items, mapping, mappings, text
+from gpuyard_core.manifests.fields import UNKNOWN, at_path, items, mapping, mappings, text
+from gpuyard_core.manifests.placeholders import image_parts
 from gpuyard_lint.combined.patching import (
     apply_json_patch,
     strategic_merge,
@@ -168,15 +169,9 @@ def _selecting(value: Any, kind: str, pairs: Mapping[Any, Any]) -> Any:
     if kind == "Service" and text_at_keys(value, "apiVersion") != "v1":
         return value  # Knative's
     selector_path = _SELECTORS_THERE.get(kind, ())
-    if selector_path and _at(value, selector_path):
+    if selector_path and at_path(value, selector_path):
         return _with_pairs(value, selector_path, pairs)
     return _with_pairs(value, _SELECTORS[kind], pairs) if kind in _SELECTORS else value
-
-
-def _at(value: Any, path: Sequence[str]) -> Any:
-    for step in path:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
 
 
 # ── patches ──
@@ -254,7 +249,7 @@ def _selected_by(target: Mapping[Any, Any]) -> Callable[[PatchedObject], bool | 
         if "namespace" in fits and not fits["namespace"](space):
             return None  # it may have had another one before
         results = {
-            _has(selector, _at(form.value, ("metadata", what)))
+            _has(selector, at_path(form.value, ("metadata", what)))
             for what, selector in selectors.items()
         }
         return False if False in results else None if None in results else True
@@ -331,23 +326,15 @@ def image_names(form: PatchedObject) -> set[str]:
     found: set[str] = set()
 
     def seen(written: str) -> str:
-        found.add(_image_parts(written)[0])
+        found.add(image_parts(written)[0])
         return written
 
     _with_images(form.value, seen)
     return found
 
 
-def _image_parts(written: str) -> tuple[str, str, str]:
-    """The name of an image, its tag, and its digest."""
-    bare, _, digest = written.partition("@")
-    folder, slash, last = bare.rpartition("/")
-    name, _, tag = last.partition(":")
-    return f"{folder}{slash}{name}", tag, digest
-
-
 def _image(written: str, inputs: Mapping[Any, Any]) -> str:
-    name, tag, digest = _image_parts(written)
+    name, tag, digest = image_parts(written)
     if text(inputs, "name") != name:
         return written
     if inputs.get("newTag") or text(inputs, "digest"):  # the old digest is of another image

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from gpuyard_core.manifests.fields import at_path
 from gpuyard_lint.items import LintInput
 from gpuyard_lint.rules.rule import read_table
 
@@ -41,7 +42,8 @@ def is_example_file(below: str) -> bool:
 
 def exported_objects(reading: LintInput) -> frozenset[str]:
     """Files of objects exported from a cluster (`kubectl get -o yaml`) next to files that are applied."""
-    is_export = _each_object(reading, _is_given)
+    keys = ("uid", "resourceVersion")
+    is_export = _each_object(reading, lambda v: all(at_path(v, ("metadata", k)) for k in keys))
     results = frozenset(file for file, all_given in is_export.items() if all_given)
     return frozenset() if len(results) == len(is_export) else results  # if all are, they are meant
 
@@ -56,23 +58,15 @@ def _each_object(reading: LintInput, fits: Callable[[Mapping[str, Any]], bool]) 
     return results
 
 
-def _is_given(value: Mapping[str, Any]) -> bool:
-    metadata = value.get("metadata")
-    keys = ("uid", "resourceVersion")
-    return isinstance(metadata, Mapping) and all(metadata.get(key) for key in keys)
-
-
 _HOOK = "helm.sh/hook"
 _TESTS = frozenset({"test", "test-success", "test-failure"})
 
 
 def chart_tests(reading: LintInput) -> set[str]:
     """Files in which each object is for `helm test`: they are not deployed."""
-    return {file for file, all_tests in _each_object(reading, _is_test).items() if all_tests}
 
+    def is_test(value: Mapping[str, Any]) -> bool:
+        hooks = at_path(value, ("metadata", "annotations", _HOOK))
+        return isinstance(hooks, str) and {each.strip() for each in hooks.split(",")} <= _TESTS
 
-def _is_test(value: Mapping[str, Any]) -> bool:
-    metadata = value.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    hooks = annotations.get(_HOOK) if isinstance(annotations, Mapping) else None
-    return isinstance(hooks, str) and {each.strip() for each in hooks.split(",")} <= _TESTS
+    return {file for file, all_tests in _each_object(reading, is_test).items() if all_tests}

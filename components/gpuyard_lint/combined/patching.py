@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuyard_core.manifests.fields import UNKNOWN, text
+from gpuyard_core.manifests.fields import UNKNOWN, at_path, text
 
 _DIRECTIVE = "$patch"
 _MOST_DIGITS = 9
@@ -50,8 +50,7 @@ def _are_told_apart(value: Any, by: str) -> bool:
 
 def text_at_keys(value: Any, *keys: str) -> str:
     """The text at the key, "" for a value that is no text or is unknown."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
+    value = at_path(value, keys)
     return value if isinstance(value, str) else ""
 
 

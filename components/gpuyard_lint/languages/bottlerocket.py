@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.findings import Path
-from gpuyard_core.manifests.fields import UNKNOWN
+from gpuyard_core.manifests.fields import UNKNOWN, at_path
 from gpuyard_core.yaml_tree import Document
 from gpuyard_lint.items import FileLocation, Item
 from gpuyard_lint.rules.rule import Resource
@@ -30,15 +30,13 @@ def sharing_settings(text: str, place: FileLocation, path: Path) -> Iterator[Ite
     """The sharing that user data sets, as a configuration of the device plugin."""
     plain = plain_user_data(text)
     try:
-        value: Any = tomllib.loads(plain)
+        value = at_path(tomllib.loads(plain), _SETTINGS)
     except tomllib.TOMLDecodeError:
         return  # another system: a script, MIME parts
-    for step in _SETTINGS:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    strategy = value.get("device-sharing-strategy") if isinstance(value, Mapping) else None
+    strategy = at_path(value, ("device-sharing-strategy",))
     if strategy not in _METHODS:
         return
-    method, below = _METHODS[strategy], value.get(strategy)
+    method, below = _METHODS[strategy], at_path(value, (strategy,))
     settings: Mapping[str, Any] = below if isinstance(below, Mapping) else {}
     sharing = {name: settings.get(key, UNKNOWN) for key, name in _FIELDS.items()}
     if method == "mps":  # it always rejects two

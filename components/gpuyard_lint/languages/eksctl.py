@@ -52,9 +52,11 @@ _EVERY_LOG = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
 def cluster(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
     """The cluster itself, if the file has settings that rules check, and GPUs."""
     vpc, logs = _mapping(value.get("vpc")), _mapping(value.get("cloudWatch"))
+    key = _mapping(value.get("secretsEncryption")).get("keyARN")
+    encrypted = {"provider": {"keyArn": key}, "resources": ["secrets"]}
     properties = {
         "vpcConfig": _network(vpc),
-        "encryptionConfig": _encryption(value.get("secretsEncryption")),
+        "encryptionConfig": UNKNOWN if key is None else encrypted,
         "enabledClusterLogTypes": _logs(_mapping(logs.get("clusterLogging")).get("enableTypes")),
         "accessConfig": _access(_mapping(value.get("accessConfig"))),
     }
@@ -81,13 +83,6 @@ def _network(vpc: Mapping[str, Any]) -> Any:
         "endpointPrivateAccess": ends.get("privateAccess", UNKNOWN if not ends else False),
         "publicAccessCidrs": cidrs if isinstance(cidrs, list) else [],
     }
-
-
-def _encryption(value: Any) -> Any:
-    key = _mapping(value).get("keyARN")
-    if key is None:
-        return UNKNOWN
-    return {"provider": {"keyArn": key}, "resources": ["secrets"]}
 
 
 def _logs(value: Any) -> Any:
@@ -130,11 +125,13 @@ def _properties(group: Mapping[str, Any]) -> dict[str, Any]:
     machines = group.get("instanceTypes") or distribution.get("instanceTypes")
     types = machines if isinstance(machines, list) else [group.get("instanceType")]
     types = [each for each in types if isinstance(each, str)]
+    above = distribution.get("onDemandPercentageAboveBaseCapacity")
+    no_on_demand = above == 0 and not distribution.get("onDemandBaseCapacity")
     elsewhere = not types and ("launchTemplate" in group or "instanceSelector" in group)
     return {
         "instanceTypes": UNKNOWN if elsewhere else types,
         "amiType": _image(group, for_gpus=any(map(has_gpus, types))),
-        "capacityType": "SPOT" if _all_spot(group, distribution) else "ON_DEMAND",
+        "capacityType": "SPOT" if group.get("spot") is True or no_on_demand else "ON_DEMAND",
         "scalingConfig": {"maxSize": next(filter(None, map(group.get, _SIZES)), _NODES)},
         "taints": _taints(group.get("taints")),
         "remoteAccess": _ssh(
@@ -149,14 +146,6 @@ def _image(group: Mapping[str, Any], *, for_gpus: bool) -> str:
     if group.get("ami") or "launchTemplate" in group:
         return "CUSTOM"
     return _IMAGES.get(str(group.get("amiFamily") or _USUAL), ("CUSTOM", "CUSTOM"))[for_gpus]
-
-
-def _all_spot(group: Mapping[str, Any], distribution: Mapping[str, Any]) -> bool:
-    on_demand = (
-        distribution.get("onDemandBaseCapacity"),
-        distribution.get("onDemandPercentageAboveBaseCapacity"),
-    )
-    return group.get("spot") is True or (on_demand[1] == 0 and not on_demand[0])
 
 
 def _taints(value: Any) -> Any:

@@ -153,8 +153,10 @@ class Module:
             into.blocks.add(path)
         text = "".join(texts)
         if expression.indent:
-            lines = text.splitlines(keepends=True)
-            return "".join(_less(line, expression.indent) for line in lines)
+            return "".join(
+                line[min(expression.indent, len(line) - len(line.lstrip(" \t"))) :]
+                for line in text.splitlines(keepends=True)
+            )
         return text
 
     def _text(self, part: Any, parent: HclTerm) -> str:
@@ -315,8 +317,3 @@ def _below(value: Any, step: str | int) -> Any:
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
         return value[step]
     return UNKNOWN
-
-
-def _less(line: str, indent: int) -> str:
-    """A line without this much indentation."""
-    return line[min(indent, len(line) - len(line.lstrip(" \t"))) :]

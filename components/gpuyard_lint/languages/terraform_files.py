@@ -397,15 +397,11 @@ def _texts(written: HclTerm, module: Module, path: Path, into: Places) -> list[A
 def _set_all(written: HclTerm, module: Module, path: Path, into: Places) -> list[Any]:
     if written.form is not HclForm.LIST:
         return [UNKNOWN]
-    results: list[Any] = []
-    for each in written.parts:
-        entry = module.value(each)
-        results.append(
-            _set(entry, path, each.line, each.column, into)
-            if isinstance(entry, Mapping)
-            else UNKNOWN
-        )
-    return results
+    return [
+        _set(entry, path, each.line, each.column, into) if isinstance(entry, Mapping) else UNKNOWN
+        for each in written.parts
+        for entry in (module.value(each),)
+    ]
 
 
 def _set(entry: Mapping[str, Any], path: Path, line: int, column: int, into: Places) -> Any:

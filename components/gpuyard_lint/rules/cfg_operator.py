@@ -13,7 +13,7 @@ from gpuyard_core.catalogue.software.operator_values import (
     TOP_LEVEL,
 )
 from gpuyard_core.findings import Path, Severity
-from gpuyard_core.manifests.fields import at, items, known_value, mapping, number, text
+from gpuyard_core.manifests.fields import at, at_path, items, known_value, mapping, number, text
 from gpuyard_core.manifests.placeholders import is_entirely_placeholder
 from gpuyard_core.suggestions import nearest_name
 from gpuyard_lint.rules.rule import (
@@ -34,7 +34,12 @@ from gpuyard_lint.rules.subjects.components import (
     is_switched_off,
 )
 from gpuyard_lint.rules.subjects.installed_versions import chooses_configs
-from gpuyard_lint.rules.subjects.mig_parted import MIG_PARTED, has_partitions
+from gpuyard_lint.rules.subjects.mig_parted import (
+    MIG_PARTED,
+    has_partitions,
+    is_undefined_config_map,
+    texts_of,
+)
 from gpuyard_lint.rules.subjects.operator_settings import (
     is_default,
     is_empty_config,
@@ -45,7 +50,6 @@ from gpuyard_lint.rules.subjects.operator_settings import (
     suggest_field,
     suggested_setting,
 )
-from gpuyard_lint.rules.subjects.operator_texts import is_undefined_config_map, texts_of
 
 # GPU-CFG-01
 _METHODS = ("timeSlicing", "mps")
@@ -370,9 +374,7 @@ def _unread_below(
     path: tuple[str, ...], values: Mapping[str, Any], known_paths: Container[tuple[str, ...]]
 ) -> Iterator[Violation]:
     """Keys below the second level that are not fields there."""
-    value: Any = values
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
+    value = at_path(values, path)
     for name, below in value.items() if isinstance(value, Mapping) else ():
         if name not in FIELDS[path] and (*path, name) not in known_paths:
             suggestion = suggest_field(name, FIELDS[path])

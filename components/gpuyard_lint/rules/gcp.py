@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from gpuyard_core.findings import Path, Severity
 from gpuyard_core.manifests.fields import (
@@ -221,7 +220,11 @@ def _check_maintenance(resource: Resource, _: Parameters) -> Iterator[Violation]
                 severity=Severity.INFO if channel else None,
                 is_advisory=bool(channel),  # an explicit value is deliberate
             )
-    elif gpu_pool(resource) is not None and not _repaired(properties):
+    elif gpu_pool(resource) is not None and not (
+        # GKE replaces flex-start nodes instead: it rejects auto repair for them
+        is_true(at(properties, "nodeConfig", "flexStart"))
+        or is_true(at(properties, "management", "autoRepair"))
+    ):
         yield Violation(
             ("management", "autoRepair"),
             "a node with a failed GPU stays in the pool, and the next job fails on it too",
@@ -254,18 +257,15 @@ def _end_anyway(cluster: Resource, pools: Sequence[Resource]) -> bool:
         ):
             return False
         results = list(gpu_pools((*pools, *_inline(cluster))))
+        # queued and flex-start nodes serve one request and are deleted after it: GKE drains none
         return bool(results) and all(
-            pool.only_spot or _is_queued(pool.resource) for pool in results
+            pool.only_spot
+            or is_true(at(pool.resource.properties, "queuedProvisioning", "enabled"))
+            or is_true(at(pool.resource.properties, "nodeConfig", "flexStart"))
+            for pool in results
         )
     except NotEvaluatedError:
         return False
-
-
-def _is_queued(pool: Resource) -> bool:
-    """Whether its nodes serve one request and are deleted after it: GKE drains none for an upgrade."""
-    return is_true(at(pool.properties, "queuedProvisioning", "enabled")) or is_true(
-        at(pool.properties, "nodeConfig", "flexStart")
-    )
 
 
 def _inline(cluster: Resource) -> Iterator[Resource]:
@@ -279,12 +279,6 @@ def _upgraded_by_hand(pool: Resource) -> bool:
     management = pool.properties.get("management")
     result = management[0] if isinstance(management, list) and management else management
     return isinstance(result, Mapping) and result.get("autoUpgrade") is False
-
-
-def _repaired(properties: Mapping[str, Any]) -> bool:
-    """GKE replaces flex-start nodes instead: it rejects auto repair for them."""
-    flex = is_true(at(properties, "nodeConfig", "flexStart"))
-    return flex or is_true(at(properties, "management", "autoRepair"))
 
 
 # GPU-GCP-07

@@ -25,7 +25,7 @@ from gpuyard_lint.rules.rule import (
     once_per_stack,
     read_table,
 )
-from gpuyard_lint.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard_lint.rules.subjects.components import OPERATORS
 from gpuyard_lint.rules.subjects.exporters import COLLECTORS, EXPORTER_VALUES, OPTIONS, is_exporter
 from gpuyard_lint.rules.subjects.pods import POD_KINDS, VENDOR, is_gpu_pod, pods_of
 from gpuyard_lint.rules.subjects.promql import Selector, read_promql
@@ -257,11 +257,6 @@ _POD_MONITORS = {
 """Objects that scrape pods, and the path of their ports."""
 _METRIC = "DCGM_"
 _WORDS = ("command", "args")
-_OPERATORS_AT: Mapping[str, Path] = {
-    OPERATOR_VALUES: ("dcgmExporter", "env"),
-    CLUSTER_POLICY: ("spec", "dcgmExporter", "env"),
-}
-"""The path at which an operator sets the variables of its exporter."""
 
 
 def _check_exporter(stack: Stack, _: Parameters) -> Iterator[Violation]:
@@ -279,9 +274,9 @@ def _check_exporter(stack: Stack, _: Parameters) -> Iterator[Violation]:
             yield from _variable(values, ("extraEnv",))
     for resource in stack.resources_of_kinds(*POD_KINDS):
         yield from _started(resource)
-    for kind, path in _OPERATORS_AT.items():
-        for resource in stack.resources_of_kinds(kind):
-            yield from if_known(_variable(resource, path))
+    for resource in stack.resources_of_kinds(*OPERATORS):
+        path = (*OPERATORS[resource.group_kind], "dcgmExporter", "env")
+        yield from if_known(_variable(resource, path))
 
 
 def _started(resource: Resource) -> Iterator[Violation]:
@@ -447,14 +442,7 @@ RULES = (
     load_rule("GPU-MET-04", kinds=(*SCALERS, *_MISNAMED, ADAPTER), check=_check_scaler),
     load_rule(
         "GPU-MET-05",
-        kinds=(
-            MONITOR,
-            *_POD_MONITORS,
-            EXPORTER_VALUES,
-            OPERATOR_VALUES,
-            CLUSTER_POLICY,
-            *POD_KINDS,
-        ),
+        kinds=(MONITOR, *_POD_MONITORS, EXPORTER_VALUES, *OPERATORS, *POD_KINDS),
         check_stack=_check_exporter,
     ),
 )

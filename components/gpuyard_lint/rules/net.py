@@ -229,11 +229,8 @@ _WORDS = ("dcgm", "gpu-metrics", "nvidia-exporter")
 def _check_exposure(resource: Resource, _: Parameters) -> Iterator[Violation]:
     """A warning if only the cloud network reaches it: that can be intended."""
     for violation in _shown(resource):
-        yield (
-            replace(violation, severity=Severity.WARNING)
-            if _is_internal(resource, violation.path)
-            else violation
-        )
+        internal = _is_internal(resource, violation.path)
+        yield replace(violation, severity=Severity.WARNING) if internal else violation
 
 
 def _is_internal(resource: Resource, path: Path) -> bool:
@@ -248,12 +245,8 @@ def _shown(resource: Resource) -> Iterator[Violation]:
     if resource.group_kind == "Service":
         kind = text(at(resource.properties, "spec", "type"))
         if kind in _OPEN and _serves_metrics(resource):
-            violation = _violation(("spec", "type"), kind)
-            yield (
-                violation
-                if _is_named_so(resource)
-                else replace(violation, severity=Severity.WARNING)
-            )
+            severity = None if _is_named_so(resource) else Severity.WARNING
+            yield _violation(("spec", "type"), kind, severity)
         return
     if resource.group_kind in _ROUTES:
         yield from _routed(resource)
@@ -321,12 +314,13 @@ def _is_named_so(resource: Resource) -> bool:
     return any(word in named for word in _WORDS)
 
 
-def _violation(path: Path, kind: str) -> Violation:
+def _violation(path: Path, kind: str, severity: Severity | None = None) -> Violation:
     article = "an" if kind.startswith("I") else "a"
     return Violation(
         path,
         f"{article} {kind} exposes GPU metrics and the exporter's debug pages to all who can reach it",
         "use ClusterIP, and scrape from inside the cluster",
+        severity=severity,
     )
 
 

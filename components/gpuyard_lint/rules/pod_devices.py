@@ -95,9 +95,12 @@ def _check_bypass(resource: Resource, parameters: Parameters) -> Iterator[Violat
     if resource.namespace in parameters["namespaces"] or is_placeholder(resource.namespace):
         return
     for pod in pods_of(resource):
-        exporters = _exporters(resource, pod)
+        exporters = _monitors(pod) if resource.group_kind in _OF_NODES else set[Path]()
         alone = bool(exporters) and len(exporters) == len(list(pod.containers()))
-        if alone or (resource.group_kind == "apps/DaemonSet" and _is_a_plugin(pod)):
+        paths = (_path(volume) for _, volume in pod.volumes())
+        if alone or (
+            resource.group_kind == "apps/DaemonSet" and any(p.startswith(_SOCKETS) for p in paths)
+        ):
             continue  # device plugins and monitoring agents access all GPUs of a node
         agent = is_node_agent(resource, pod)
         for violation in check_pod_bypass(pod):
@@ -114,10 +117,8 @@ def _check_bypass(resource: Resource, parameters: Parameters) -> Iterator[Violat
         yield from _by_class(pod, agent=agent or bool(exporters))
 
 
-def _exporters(resource: Resource, pod: Pod) -> set[Path]:
-    """Containers that monitor all GPUs of a node and may request none."""
-    if resource.group_kind not in _OF_NODES:
-        return set()
+def _monitors(pod: Pod) -> set[Path]:
+    """Containers that monitor all GPUs of a node and may request none, from any registry."""
     return {path for path, container in pod.containers() if is_gpu_monitor(container)}
 
 
@@ -181,11 +182,6 @@ def _requests_gpus(resource: Resource, path: Path) -> bool:
     return any(gpu_requests(_container(resource, path)).values())
 
 
-def _is_a_plugin(pod: Pod) -> bool:
-    """Whether it mounts the device-plugin socket of the kubelet."""
-    return any(text(each, "hostPath", "path").startswith(_SOCKETS) for _, each in pod.volumes())
-
-
 def _is_unknown(resource: Resource, path: Path) -> bool:
     """A variable with a value from another object, or a placeholder, may have any value."""
     variable = mapping(at(resource.properties, *path))
@@ -239,12 +235,16 @@ def _check_host_access(resource: Resource, parameters: Parameters) -> Iterator[V
 def _of_pods(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"]:
         return
-    agents = _agents(resource)
+    is_agent = resource.group_kind == "apps/DaemonSet"
+    # NVIDIA's own containers on every node, in any namespace, which manage every GPU
+    agents = {each.path[:-1] for each in components_in(resource)} if is_agent else set[Path]()
     for pod in pods_of(resource):
-        if not (is_gpu_pod(pod) or _reaches_for_devices(pod)):
+        # a graphics card without a request may be of any vendor
+        paths = (_path(volume) for _, volume in pod.volumes())
+        if not (is_gpu_pod(pod) or any(path.startswith(_DEVICES[0]) for path in paths)):
             continue
         has_whole_node, keeper = _has_the_node(pod), is_node_agent(resource, pod)
-        measures = _measures(resource, pod)
+        monitors = _monitors(pod) if is_agent else set[Path]()
         for violation in _host(pod):
             mine = (has_whole_node and violation.path[-1] == _SHARED_MEMORY) or (
                 violation.path[-1] == _PROCESSES and _verifies(pod)
@@ -256,7 +256,7 @@ def _of_pods(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
                 mine = (
                     has_whole_node
                     or (is_fabric_daemon(pod) and pod.claims_devices)
-                    or violation.path[: -len(_PRIVILEGE)] in measures
+                    or violation.path[: -len(_PRIVILEGE)] in monitors
                     or (
                         _only_prepares(resource, violation.path)
                         if _FIRST in violation.path
@@ -265,25 +265,6 @@ def _of_pods(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
                 )
                 yield replace(violation, severity=severity, is_advisory=mine)
         yield from _volumes(pod, keeper=keeper, whole=has_whole_node)
-
-
-def _agents(resource: Resource) -> set[Path]:
-    """NVIDIA's own containers on every node, in any namespace, which manage every GPU."""
-    if resource.group_kind != "apps/DaemonSet":
-        return set()
-    return {result.path[:-1] for result in components_in(resource)}
-
-
-def _measures(resource: Resource, pod: Pod) -> set[Path]:
-    """Exporter containers on every node, from any registry."""
-    if resource.group_kind != "apps/DaemonSet":
-        return set()
-    return {path for path, container in pod.containers() if is_gpu_monitor(container)}
-
-
-def _reaches_for_devices(pod: Pod) -> bool:
-    """Whether it mounts NVIDIA devices: a graphics card without a request may be of any vendor."""
-    return any(_path(volume).startswith(_DEVICES[0]) for _, volume in pod.volumes())
 
 
 def _on_a_fabric(pod: Pod) -> bool:

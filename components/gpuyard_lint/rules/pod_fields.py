@@ -95,9 +95,13 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
         if _DIGEST.search(image) or not is_moving_tag(image):
             continue
         if _runs_beside(resource, where, container):
+            # pods of one job, or of one service, start at different times
+            then = "a pod that starts later can run different code than the others"
+            if resource.group_kind == "Pod":
+                then = "the same manifest can run different code later"
             yield Violation(
                 where,
-                f"{image} is a moving tag: {_then(resource)}",
+                f"{image} is a moving tag: {then}",
                 "pin the image by digest: name:tag@sha256:…",
                 is_advisory=_is_built_here(image, container)
                 or (some_have and not _has_gpus(container)),
@@ -143,13 +147,6 @@ def _runs_beside(resource: Resource, where: Path, container: Mapping[str, Any]) 
     own = text(container, "imagePullPolicy") == "Never" or image.startswith("localhost/")
     known = name in _UTILITY_IMAGES | _OF_NETWORKS
     return not (first or own or known) and resource.group_kind != "PodTemplate"
-
-
-def _then(resource: Resource) -> str:
-    """The effect: pods of one job, or of one service, start at different times."""
-    if resource.group_kind == "Pod":
-        return "the same manifest can run different code later"
-    return "a pod that starts later can run different code than the others"
 
 
 # GPU-POD-04
@@ -438,7 +435,10 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
             is_advisory=asking or all(_EXPORTER_IMAGE.search(image) for image in images),
         )
     mounted = [text(each, "hostPath", "path") for _, each in pod.volumes()]
-    mapped = any(map(_holds_the_socket, mounted))
+    mapped = any(  # the socket's folder, a parent or a child of it
+        path.startswith(_POD_RESOURCES) or f"{_POD_RESOURCES}/".startswith(f"{path.rstrip('/')}/")
+        for path in mounted
+    )
     for path, container in pod.containers():
         for index, each in enumerate(map(mapping, items(container, "env"))):
             if mapped or text(each, "name") != _ABOUT or text(each, "value") in _OFF:
@@ -474,13 +474,6 @@ def _label_at(resource: Resource, path: Path) -> str:
     if path[-2:-1] == ("matchExpressions",):
         return text(at(resource.properties, *path, "key"))
     return ""
-
-
-def _holds_the_socket(path: str) -> bool:
-    """Whether the socket's folder, a parent or a child of it is mounted."""
-    return path.startswith(_POD_RESOURCES) or f"{_POD_RESOURCES}/".startswith(
-        f"{path.rstrip('/')}/"
-    )
 
 
 RULES = (

@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpuyard_core.findings import Path, Severity
-from gpuyard_core.manifests.fields import at, items, known_value, mapping, text
+from gpuyard_core.manifests.fields import at, at_path, items, known_value, mapping, text
 from gpuyard_core.manifests.placeholders import is_entirely_placeholder, is_placeholder
 from gpuyard_core.manifests.queued import JOBS, OPTIONAL
 from gpuyard_core.manifests.templates import RAY_CLUSTERS, fixed_size_path
@@ -35,7 +35,11 @@ def _check_queue_label(stack: Stack, _: Parameters) -> Iterator[Violation]:
         queues.setdefault(queue.namespace, set()).add(queue.name)
     of_cluster = {queue.name for queue in stack.resources_of_kinds(CLUSTER_QUEUE)}
     older = bool(kueue_without_v1beta2(stack)) or has_vendor_kueue(stack)
-    bounded = {quota.namespace for quota in stack.resources_of_kinds(QUOTA) if _binds(quota)}
+    bounded = {  # namespaces with a ResourceQuota that counts GPUs
+        quota.namespace
+        for quota in stack.resources_of_kinds(QUOTA)
+        if any(str(key).startswith(_COUNTED) for key in mapping(quota.properties, "spec", "hard"))
+    }
     teams = parameters_by_namespace(stack)
     for job in stack.resources_of_kinds(*JOBS):
         team = teams.get(job.namespace)
@@ -62,11 +66,6 @@ def _not_integrated(job: Resource) -> Iterator[Violation]:
             f"write queueing.integrations: [{switch}] in the stack file, or a TrainJob instead",
             job,
         )
-
-
-def _binds(quota: Resource) -> bool:
-    """Whether a ResourceQuota of a namespace counts GPUs."""
-    return any(str(key).startswith(_COUNTED) for key in mapping(quota.properties, "spec", "hard"))
 
 
 def _is_about_gpus(job: Resource, stack: Stack) -> bool:
@@ -119,7 +118,13 @@ def _job_violations(
         yield Violation(
             elsewhere[0], problem, f"move it to metadata.labels of the {_kind(job)}", job
         )
-    elif job.namespace and here and _DEFAULT not in here and _asks_for_gpus(job):
+    elif (
+        job.namespace
+        and here
+        and _DEFAULT not in here
+        and at(job.properties, "spec", "parallelism") != 0
+        and any(map(is_gpu_pod, pods_of(job)))
+    ):
         who = (
             "the namespace's ResourceQuota counts its GPUs, but Kueue does not"
             if counted
@@ -132,11 +137,6 @@ def _job_violations(
             job,
             is_advisory=counted,
         )
-
-
-def _asks_for_gpus(job: Resource) -> bool:
-    makes_pods = at(job.properties, "spec", "parallelism") != 0
-    return makes_pods and any(map(is_gpu_pod, pods_of(job)))
 
 
 def _queue(job: Resource, name: str, here: set[str], of_cluster: set[str]) -> Iterator[Violation]:
@@ -233,18 +233,13 @@ def _duplicates(stack: Stack, _: Parameters) -> Iterator[Violation]:
         for place in (each.source, *listed.get(each.source, ())):
             before = first.setdefault((place, each.kind, inside, name), each)
             if _without_metadata(before) != _without_metadata(each):
-                yield _called_so(each, name, before)
+                where, then = "of this kustomization", "kustomize build fails"
+                if before.source == each.source:
+                    where, then = "here", "the last one applied overwrites the other"
+                problem = f"another {_kind(each)} {where} has the same name {name}"
+                problem += f" and different content: {then}"
+                yield Violation(("metadata", "name"), problem, "use different names", each)
                 break
-
-
-def _called_so(each: Resource, name: str, before: Resource) -> Violation:
-    kind = each.kind.rpartition("/")[2]
-    if before.source == each.source:
-        where, then = "here", "the last one applied overwrites the other"
-    else:
-        where, then = "of this kustomization", "kustomize build fails"
-    problem = f"another {kind} {where} has the same name {name} and different content: {then}"
-    return Violation(("metadata", "name"), problem, "use different names", each)
 
 
 def _listed(stack: Stack) -> Mapping[str, Sequence[str]]:
@@ -268,8 +263,7 @@ def _listed(stack: Stack) -> Mapping[str, Sequence[str]]:
 
 def _folder(flux: Resource) -> str:
     """The folder of a Flux Kustomization, "." if it names none or a placeholder."""
-    spec = flux.properties.get("spec")
-    path = spec.get("path") if isinstance(spec, Mapping) else None
+    path = at_path(flux.properties, ("spec", "path"))
     return posixpath.normpath(path).strip("/") if isinstance(path, str) else "."
 
 

@@ -143,6 +143,7 @@ _PROFILE = re.compile(r"""\.profile\s*==\s*["']([^"']+)["']""")
 _DRIVER = "gpu.nvidia.com"
 _OF_ONE_GPU = f"{_DRIVER}/parentUUID"
 _PREFIX = "nvidia.com/mig-"
+_A_PROFILE = "write a profile that `gpuyard mig GPU` lists"
 _PRODUCTS = (*MIG_PRODUCTS.values(), *ALTERNATIVE_PRODUCTS.values())
 _RESOURCES = {p.resource: p.name for product in _PRODUCTS for p in product.profiles}
 _NAMES = frozenset(_RESOURCES.values())
@@ -165,9 +166,7 @@ def _check_layouts(stack: Stack, _: Parameters) -> Iterator[Violation]:
             yield Violation(
                 path,
                 f"no GPU has a slice {name.removeprefix(_PREFIX)}: this entry limits nothing",
-                f"write {suggestion}"
-                if suggestion
-                else "write a profile that `gpuyard mig GPU` lists",
+                f"write {suggestion}" if suggestion else _A_PROFILE,
                 resource,
             )
     if named:
@@ -285,9 +284,7 @@ def _selected(resource: Resource, ask: Mapping[Any, Any], path: Path) -> Iterato
             yield Violation(
                 where,
                 f"no GPU has a slice {name}: no device matches, and pods that claim one stay pending",
-                f"write {suggestion}"
-                if suggestion
-                else "write a profile that `gpuyard mig GPU` lists",
+                f"write {suggestion}" if suggestion else _A_PROFILE,
                 resource,
             )
 

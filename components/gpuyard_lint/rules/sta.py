@@ -45,8 +45,9 @@ _REFERENCE = re.compile(
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    kind = resource.group_kind
-    if kind in CLUSTERS or (kind in STORES and _CHECKPOINTS.search(_bucket(resource))):
+    kind, properties = resource.group_kind, resource.properties
+    bucket = text(properties, "bucket") or text(properties, "name") if kind in STORES else ""
+    if kind in CLUSTERS or (kind in STORES and _CHECKPOINTS.search(bucket or resource.name)):
         yield from _unprotected(resource)
     elif kind == "ConfigMap":
         data = mapping(resource.properties, "data")
@@ -58,10 +59,6 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         yield from _in_values(resource.properties, ())
     else:
         yield from _in_environment(resource)
-
-
-def _bucket(resource: Resource) -> str:
-    return text(resource.properties, "bucket") or text(resource.properties, "name") or resource.name
 
 
 def _unprotected(resource: Resource) -> Iterator[Violation]:

@@ -267,6 +267,7 @@ def _enable_cdi(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 # GPU-STK-04
+_HAS_DRIVER = re.compile(r"NVIDIA|_GPU\Z|\ACUSTOM\Z")
 _OWNED = {"driver": "the driver", "toolkit": "the container toolkit"}
 
 
@@ -276,7 +277,7 @@ def _check_installers(stack: Stack, _: Parameters) -> Iterator[Violation]:
         for pool in gpu_pools(stack.resources_of_kinds(NODE_GROUP))
     ]
     brought = [image for _, image in images if "NVIDIA" in image]
-    bare = [(pool, image) for pool, image in images if image and not _has_driver(image)]
+    bare = [(pool, image) for pool, image in images if image and not _HAS_DRIVER.search(image)]
     for operator in stack.resources_of_kinds(*OPERATORS):
         path = OPERATORS[operator.group_kind]
         for part, owned in _OWNED.items():
@@ -296,10 +297,6 @@ def _check_installers(stack: Stack, _: Parameters) -> Iterator[Violation]:
                     "set driver.enabled: true, or use an image with the driver",
                     operator,
                 )
-
-
-def _has_driver(image: str) -> bool:
-    return "NVIDIA" in image or image.endswith("_GPU") or image == "CUSTOM"
 
 
 # GPU-STK-05

@@ -14,10 +14,9 @@ from gpuyard_core.manifests.fields import (
     mapping,
     text,
 )
-from gpuyard_lint.combined import relevant_values
-from gpuyard_lint.combined.relevant_values import find_unknown_value
+from gpuyard_lint import report as lint_report
 from gpuyard_lint.read import read
-from gpuyard_lint.report import build_report
+from gpuyard_lint.report import build_report, find_unknown_value
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import UNKNOWN, Resource, Rule
 from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, FindingState, evaluate
@@ -94,7 +93,7 @@ def test_of_several_resources_it_is_the_one_that_has_it():
 
 
 def test_of_very_many_only_the_first_are_watched(monkeypatch):
-    monkeypatch.setattr(relevant_values, "_MOST", 1)
+    monkeypatch.setattr(lint_report, "_MOST_WATCHED", 1)
     assert told(rule(check_stack=_several), {"a": "x"}, {"a": UNKNOWN}) is None
 
 

@@ -334,6 +334,23 @@ def test_an_image_that_a_kustomization_pins_is_pinned():
     assert said(files, "GPU-POD-03") == []
 
 
+def test_a_rule_is_evaluated_once_as_written_and_once_as_deployed():
+    from gpuyard_lint.rules.rule import Violation
+
+    asked = []
+
+    def check(resource, _):
+        asked.append(resource.namespace)
+        for index in range(3):
+            yield Violation(("spec", index), f"problem {index}", "fix")
+
+    (any_rule, *_) = RULES
+    rule = replace(any_rule, kinds=("batch/Job",), check=check, check_stack=None, adjust=None)
+    files = {"j.yaml": JOB, "kustomization.yaml": "resources: [j.yaml]\nnamespace: deployed\n"}
+    assert len(build_report(reading(files), [rule]).hits) == 3
+    assert asked == ["t", "deployed"]
+
+
 def test_a_patch_is_no_object_of_its_own_but_what_stands_whole_in_it_is_deployed():
     queue = (
         "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: c}\nspec: {}\n"

@@ -7,8 +7,8 @@ from typing import Any
 
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Path
-from gpuyard_core.manifests.fields import items, mapping, text
-from gpuyard_core.manifests.placeholders import is_entirely_placeholder
+from gpuyard_core.manifests.fields import at_path, items, mapping, text
+from gpuyard_core.manifests.placeholders import image_parts, is_entirely_placeholder
 from gpuyard_core.yaml_tree import parse_documents
 from gpuyard_lint.rules.rule import UNKNOWN, PartlyKnown, Resource, read_table
 from gpuyard_lint.rules.subjects.component_images import image_at
@@ -68,7 +68,10 @@ def components_in(resource: Resource) -> Iterator[ComponentVersion]:
     elif kind == CLUSTER_POLICY:
         yield from _parts(mapping(resource.properties, "spec"), ("spec",))
     elif kind in _CHARTS:
-        yield from _image(resource.properties, f"nvidia/{_CHARTS[kind]}")
+        image = mapping(resource.properties, "image")  # in parts, as in charts: {repository, tag}
+        tag = text(image, "tag").partition("@")[0]
+        name = text(image, "repository") or f"nvidia/{_CHARTS[kind]}"
+        yield from _of_image(name, tag, ("image", "tag"))
     elif kind in RELEASES:
         for chart, version, path in releases_of(resource):
             if chart == "gpu-operator" and version:
@@ -97,27 +100,14 @@ def is_switched_off(value: Any) -> bool:
 def _images(resource: Resource) -> Iterator[ComponentVersion]:
     for pod in pods_of(resource):
         for path, container in pod.containers():
-            image, _, tag = _split(text(container, "image"))
+            image, tag, _ = image_parts(text(container, "image"))
             yield from _of_image(image, tag, image_at(resource, path))
-
-
-def _split(image: str) -> tuple[str, str, str]:
-    folder, slash, last = image.partition("@")[0].rpartition("/")
-    name, colon, tag = last.partition(":")
-    return f"{folder}{slash}{name}", colon, tag
 
 
 def _of_image(image: str, tag: str, path: Path) -> Iterator[ComponentVersion]:
     name = image.rpartition("/")[2]
     if name in _IMAGES and tag and any(vendor in image for vendor in _VENDORS):
         yield ComponentVersion(_IMAGES[name], tag, path)
-
-
-def _image(values: Mapping[str, Any], usual: str) -> Iterator[ComponentVersion]:
-    """An image in parts, as in charts: `image: {repository, tag}`."""
-    image = mapping(values, "image")
-    tag = text(image, "tag").partition("@")[0]
-    yield from _of_image(text(image, "repository") or usual, tag, ("image", "tag"))
 
 
 def releases_of(resource: Resource) -> Iterator[tuple[str, str, Path]]:
@@ -220,16 +210,6 @@ def has_more_values(resource: Resource, chart: Path) -> bool:
         each is UNKNOWN or isinstance(each, PartlyKnown)
         for each in (value if isinstance(value, list) else [value])
     )
-
-
-def at_path(value: Any, path: Path) -> Any:
-    """The value at a path, known or not; None if there is none."""
-    for step in path:
-        if isinstance(step, int):
-            value = value[step] if isinstance(value, list | tuple) else None
-        else:
-            value = value.get(step) if isinstance(value, Mapping) else None
-    return value
 
 
 def _written(value: Any) -> Iterator[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ machine, a pod with one has all.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -113,20 +113,19 @@ def gpus_of_selected_nodes(pod: Pod) -> int | None:
         _by_label(str(key), [value]) for key, value in mapping(pod.spec, "nodeSelector").items()
     ]
     affinity = mapping(pod.spec, "affinity", "nodeAffinity", _REQUIRED)
-    terms = [_least(_of_term(mapping(each))) for each in items(affinity, "nodeSelectorTerms")]
+    terms = [
+        _least(
+            _by_label(text(each, "key"), items(each, "values"))
+            for each in map(mapping, items(mapping(term), "matchExpressions"))
+            if each.get("operator") == "In"
+        )
+        for term in items(affinity, "nodeSelectorTerms")
+    ]
     any_term = [max(each for each in terms if each)] if terms and all(terms) else []
     return _least([*selected, *any_term])
 
 
-def _of_term(term: Mapping[Any, Any]) -> list[int | None]:
-    return [
-        _by_label(text(each, "key"), items(each, "values"))
-        for each in map(mapping, items(term, "matchExpressions"))
-        if each.get("operator") == "In"
-    ]
-
-
-def _least(counts: Sequence[int | None]) -> int | None:
+def _least(counts: Iterable[int | None]) -> int | None:
     return min((each for each in counts if each), default=None)
 
 
@@ -146,25 +145,19 @@ def _of_pool(pool: GpuPool) -> list[int]:
     sizes = [gpus_of_machine(each) or 0 for each in pool.machines]
     if sizes and all(sizes):
         return sizes
-    counts = _cards(pool) if pool.resource.group_kind == NODE_POOL else _asked_of_karpenter(pool)
+    if pool.resource.group_kind == NODE_POOL:  # added to the machines of a pool of GKE
+        config = block(pool.resource.properties.get("nodeConfig"))
+        cards = (number(mapping(each).get("count")) for each in items(config, "guestAccelerators"))
+        counts = [int(each) for each in cards if each]
+    else:
+        spec = block(at(pool.resource.properties, "spec", "template", "spec"))
+        counts = [
+            int(number(value) or 0)
+            for each in map(mapping, items(spec, "requirements"))
+            if text(each, "key").endswith(_COUNT_LABEL) and each.get("operator") == "In"
+            for value in items(each, "values")
+        ]
     return counts or sizes or [0]
-
-
-def _cards(pool: GpuPool) -> list[int]:
-    """Added to the machines of a pool of GKE."""
-    config = block(pool.resource.properties.get("nodeConfig"))
-    counts = (number(mapping(each).get("count")) for each in items(config, "guestAccelerators"))
-    return [int(each) for each in counts if each]
-
-
-def _asked_of_karpenter(pool: GpuPool) -> list[int]:
-    spec = block(at(pool.resource.properties, "spec", "template", "spec"))
-    requirements = (
-        each
-        for each in map(mapping, items(spec, "requirements"))
-        if text(each, "key").endswith(_COUNT_LABEL) and each.get("operator") == "In"
-    )
-    return [int(number(value) or 0) for each in requirements for value in items(each, "values")]
 
 
 def _of_machines(stack: Stack) -> Iterator[int]:

@@ -1,7 +1,7 @@
 """Programs that a repository installs at pinned versions, for which older API versions are correct."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.catalogue.software.versions import is_version, parse_version
@@ -178,28 +178,24 @@ def has_vendor_kueue(stack: Stack) -> bool:
 
 @once_per_stack
 def _versions(stack: Stack, program: str) -> list[tuple[tuple[int, ...], str]]:
-    results: list[tuple[tuple[int, ...], str]] = []
-    for resource in stack.resources_of_kinds(*RELEASES, *_SOURCES, *POD_KINDS):
-        results += [
-            (parse_version(program, version).numbers, version)
-            for version in if_known(_pinned(resource, program))  # unknown is like missing
-            if is_version(program, version)
-        ]
-    return results
+    resources = stack.resources_of_kinds(*RELEASES, *_SOURCES, *POD_KINDS)
+    # an unknown value is like a missing one
+    return _parsed(program, (v for each in resources for v in if_known(_pinned(each, program))))
 
 
-def _of_charts(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:
-    for resource in stack.resources_of_kinds(CHART_FILE):
-        version = chart_versions(resource.properties).get(program, "")
-        if is_version(program, version):
-            yield parse_version(program, version).numbers, version
+def _of_charts(stack: Stack, program: str) -> list[tuple[tuple[int, ...], str]]:
+    charts = (each.properties for each in stack.resources_of_kinds(CHART_FILE))
+    return _parsed(program, (chart_versions(each).get(program, "") for each in charts))
 
 
-def _of_commands(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:
-    for resource in stack.resources_of_kinds(COMMAND):
-        version = resource.properties["version"]
-        if resource.name == program and isinstance(version, str) and is_version(program, version):
-            yield parse_version(program, version).numbers, version
+def _of_commands(stack: Stack, program: str) -> list[tuple[tuple[int, ...], str]]:
+    commands = (each for each in stack.resources_of_kinds(COMMAND) if each.name == program)
+    return _parsed(program, (each.properties["version"] for each in commands))
+
+
+def _parsed(program: str, versions: Iterable[Any]) -> list[tuple[tuple[int, ...], str]]:
+    texts = (each for each in versions if isinstance(each, str) and is_version(program, each))
+    return [(parse_version(program, each).numbers, each) for each in texts]
 
 
 def _pinned(resource: Resource, program: str) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""MIG layouts as mig-parted reads them: it rejects the whole file for one unknown field."""
+"""MIG layouts as mig-parted reads them, and the ConfigMaps in which the operator finds configurations.
+
+mig-parted rejects the whole file for one unknown field.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,7 +12,29 @@ from gpuyard_core.manifests.placeholders import is_entirely_placeholder, is_plac
 from gpuyard_core.suggestions import nearest_name
 from gpuyard_lint.rules.rule import UNKNOWN, PartlyKnown, Resource, Stack, Violation
 from gpuyard_lint.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
-from gpuyard_lint.rules.subjects.operator_texts import is_undefined_config_map, texts_of
+
+
+def texts_of(config: Mapping[str, Any], stack: Stack) -> Mapping[Any, Any]:
+    """The data of the ConfigMap that a `config` of the operator names: inline, or in the input."""
+    name = text(config, "name")
+    return mapping(config, "data") or next(
+        (mapping(c.properties, "data") for c in stack.resources_named(name, "ConfigMap")), {}
+    )
+
+
+def is_undefined_config_map(config: Mapping[str, Any], stack: Stack) -> bool:
+    """Whether chart values of the operator contain the data of a ConfigMap that the chart does not create."""
+    name, create = text(config, "name"), config.get("create")
+    if (
+        not name
+        or is_placeholder(name)
+        or not mapping(config, "data")
+        or create is True
+        or create is UNKNOWN
+    ):
+        return False
+    return not stack.resources_named(name, "ConfigMap")
+
 
 MIG_PARTED = "config:mig-parted"
 _VERSION = "v1"

@@ -19,6 +19,7 @@ from gpuyard_core.catalogue.software.operator_values import (
     SECTIONS,
     TOP_LEVEL,
 )
+from gpuyard_core.manifests.fields import at_path
 from gpuyard_core.suggestions import nearest_name
 from gpuyard_lint.rules.rule import read_table
 
@@ -129,7 +130,7 @@ def is_setting_satisfied(
         return True
     switch = value.get("enabled") if isinstance(value, Mapping) and len(value) == 1 else None
     if switch is True:
-        return part in ON_BY_ITSELF and _section_value(values, part, "enabled") is not False
+        return part in ON_BY_ITSELF and at_path(values, (part, "enabled")) is not False
     return switch is False and part in SECTIONS and part not in ON_BY_ITSELF
 
 
@@ -151,12 +152,6 @@ def _is_switch(name: str, suggestion: str | None, section: str) -> bool:
     return suggestion == "enabled" or (normalize_key(name) == "enabled" and section in _UNSWITCHED)
 
 
-def _section_value(values: Values, section: str, name: str) -> Any:
-    """The value of another key; None if it is not set."""
-    below = values.get(section)
-    return below.get(name) if isinstance(below, Mapping) else None
-
-
 def _leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping | list):
         for each in value.values() if isinstance(value, Mapping) else value:
@@ -167,7 +162,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 def _tolerated(value: Any, values: Values, _: str) -> bool:
     """Only the taint of GPU nodes, which the DaemonSets tolerate unless values override that."""
-    own = _section_value(values, "daemonsets", "tolerations")
+    own = at_path(values, ("daemonsets", "tolerations"))
     tolerates_gpus = not isinstance(own, list) or any(_of_gpus(each) for each in own)
     return tolerates_gpus and isinstance(value, list) and all(_of_gpus(each) for each in value)
 
@@ -248,24 +243,24 @@ def _runs(value: Any, _: Values, __: str) -> bool:
 
 
 def _is_default_strategy(value: Any, values: Values, _: str) -> bool:
-    elsewhere = _section_value(values, "mig", "strategy")
+    elsewhere = at_path(values, ("mig", "strategy"))
     return bool(value == (DEFAULT_STRATEGY if elsewhere is None else elsewhere))
 
 
 def _ranked(value: Any, values: Values, _: str) -> bool:
-    elsewhere = _section_value(values, "daemonsets", "priorityClassName")
+    elsewhere = at_path(values, ("daemonsets", "priorityClassName"))
     return bool(value == (elsewhere or DEFAULT_PRIORITY))
 
 
 def _replaced(value: Any, values: Values, _: str) -> bool:
-    elsewhere = _section_value(values, "daemonsets", "updateStrategy")
+    elsewhere = at_path(values, ("daemonsets", "updateStrategy"))
     one_by_one = value in ("RollingUpdate", {"type": "RollingUpdate"})
     return one_by_one and elsewhere in (None, "RollingUpdate")
 
 
 def _by_objects(value: Any, values: Values, _: str) -> bool:
     """Drivers as separate objects: `driver.enabled` decides whether there are any."""
-    switch = _section_value(values, "driver", "enabled")
+    switch = at_path(values, ("driver", "enabled"))
     is_enabled = isinstance(value, Mapping) and value.get("enabled") is True
     return switch is not None and not (is_enabled and switch is True)
 
