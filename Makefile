@@ -6,11 +6,11 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Without byte code each start of a stack's program compiles 250 modules of gpuyard again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: release help environment test quick check golden up down bench test-all demo shell tools docs campaign facts advisories
+.PHONY: release help environment test quick check golden up down bench test-all test-packages demo shell tools docs campaign facts advisories
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nfurther targets: release, test-all, demo, shell, tools, docs, campaign, facts, advisories (the Makefile describes them)\n'
+	@printf '\nfurther targets: release, test-all, test-packages, demo, shell, tools, docs, campaign, facts, advisories (the Makefile describes them)\n'
 
 environment: ## create .venv from requirements.lock, if it has changed
 	@scripts/bootstrap
@@ -48,6 +48,10 @@ release: environment
 # Every live test, instead of those marked `always`; a release needs it.
 test-all: environment
 	@scripts/test --all
+
+# The tests of each package without the packages above it; scripts/test --package NAME runs those of one.
+test-packages: environment
+	@for name in gpuyard-core gpuyard-lint gpuyard-agents gpuyard-validator; do scripts/test --package $$name -q -n auto; done
 
 # A guided tour of the simulated cluster.
 demo: environment

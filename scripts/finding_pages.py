@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 import proofs
+from case_files import COMPACT
 from gpuyard.cli.commands.check import show_judged
 from gpuyard.cli.views.findings import show_finding
 from gpuyard_core.findings import Fix, Severity
@@ -125,7 +126,7 @@ def _deployed(case: Case) -> list[str]:
         return []
     steps = case.raw["against"].get("steps")
     message = "The preview has this step:" if steps else "The deployed platform reported:"
-    text = yaml.safe_dump(steps or dict(case.raw["against"]), **proofs.COMPACT)
+    text = yaml.safe_dump(steps or dict(case.raw["against"]), **COMPACT)
     return [message, _block("yaml", text)]
 
 
@@ -160,7 +161,7 @@ def _shorter(case: Case, example: Case) -> str:
     if "query" in case.raw:
         return _block("text", case.raw["query"])
     parts = {key: case.platform[key] for key in case.raw["with"] if key in case.platform}
-    sections = _shortened(yaml.safe_dump(parts, **proofs.COMPACT))
+    sections = _shortened(yaml.safe_dump(parts, **COMPACT))
     difference = _difference(example.platform, case.platform)
     if difference and len(difference) < len(sections):
         return _block("diff", difference)

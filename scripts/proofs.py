@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from case_files import COMPACT, DUMPER, load
 from gpuyard.changes.deployed_state import DeployedState, deployed_state
 from gpuyard.changes.findings import compare_with_deployed
 from gpuyard.cli.stacks import validate_text
@@ -38,16 +39,6 @@ NEEDED = {"title", "severity", "why", "do", "bad", "good", "near_miss"}
 ALLOWED = NEEDED | {"today", "sources"}
 CASE = {"name", "base", "with", "platform", "config", "text", "pin", "account", "against", "query"}
 EXPECTED = {"at", "says", "also", "fix", "severity", "today", "reveals"}
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""C parser and writer if available: these files are long, and many tests read and write them."""
-COMPACT: dict[str, Any] = {
-    "sort_keys": False,
-    "default_flow_style": None,
-    "width": 100,
-    "allow_unicode": True,
-}
-"""How YAML is written: one line for a list or mapping without nested ones."""
 LEAST = {"bad": 2, "good": 2, "near_miss": 1}
 
 
@@ -99,11 +90,6 @@ class Proofs:
     def of(self, kind: str) -> list[Case]:
         """The bad, the good or the near cases."""
         return [case for case in self.cases if case.kind == kind]
-
-
-def load(text: str) -> Any:
-    """The value of a file in YAML."""
-    return yaml.load(text, LOADER)  # noqa: S506  a safe loader, under the name that fits
 
 
 def ids() -> list[str]:

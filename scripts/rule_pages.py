@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from case_files import load
 from gpuyard_core.findings import Severity
 from gpuyard_core.terminal.console import Console
 from gpuyard_core.terminal.documents import tree
@@ -21,7 +22,6 @@ from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import Rule
 from gpuyard_lint.rules.run import RuleConfiguration
-from proofs import load
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "rules"

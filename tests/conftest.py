@@ -3,21 +3,22 @@
 import os
 import random
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from kit.cluster.stutter import stuttering
 from kit.cluster.warm import cold, warm
 from kit.levels import LEVELS, NEEDS_UPSTREAM, SECONDS, is_timed, require_level, upstream
 from kit.searches import examples
 
 __all__ = ["cold", "require_level", "upstream", "warm"]
 
-# gpuyard's plugin, loaded explicitly: its entry point would load it before coverage starts.
-pytest_plugins = ["gpuyard_testing.plugin", "kit.traced"]
+# gpuyard's plugin, loaded explicitly: its entry point would load it before coverage starts. The tests of a single
+# package run without it (scripts/suite/package_tests.py), and are not traced.
+pytest_plugins = ["gpuyard_testing.plugin", "kit.traced"] if find_spec("gpuyard_testing") else []
 
 HERE = Path(__file__).parent
 
@@ -85,6 +86,8 @@ def _stutter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     if seed is None:
         yield
         return
+    from kit.cluster.stutter import stuttering
+
     chance = random.Random(seed)  # noqa: S311  accidents, not secrets
     with stuttering(tmp_path_factory.getbasetemp(), chance):
         yield

@@ -100,7 +100,7 @@ def _rendered(stack: Path) -> Entries:
     """The Kubernetes objects, by file."""
     import yaml
 
-    from proofs import LOADER
+    from case_files import LOADER
 
     with tempfile.TemporaryDirectory() as folder:
         yield f"{stack.stem} render", run("render", f"./{stack.name}", "--out", folder)["code"]
@@ -140,10 +140,11 @@ def findings() -> Entries:
 
 def rules() -> Entries:
     """Each rule on each of its cases, through each input format that can express the case."""
+    from case_files import load
     from gpuyard_lint.read import read
     from gpuyard_lint.rules import RULES
     from gpuyard_lint.rules.run import RuleConfiguration, evaluate
-    from proofs import LEAST, load
+    from proofs import LEAST
 
     formats = import_module("kit.cases.front_ends")
     for rule in sorted(RULES, key=lambda each: each.id):

@@ -15,6 +15,7 @@ MAIN = ["environment", "test", "quick", "check", "golden", "up", "down", "bench"
 FURTHER = [
     "release",
     "test-all",
+    "test-packages",
     "demo",
     "shell",
     "tools",

@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Log
 
+from case_files import load
 from gpuyard_lint.formats import sarif
 from gpuyard_lint.ignores import parse_ignores
 from gpuyard_lint.items import LintInput, SkippedFile
@@ -17,7 +18,6 @@ from gpuyard_lint.report import build_report
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.run import RuleConfiguration
 from kit.cases.front_ends import preview
-from proofs import load
 
 CASES = Path(__file__).parents[1] / "rules" / "cases"
 QUOTA = (

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from case_files import load
 from gpuyard_core.findings import Severity, show_path
 from gpuyard_core.manifests.fields import at
 from gpuyard_lint.cli.files import read_all
@@ -15,8 +16,7 @@ from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError
 from gpuyard_lint.rules.run import FindingState, RuleConfiguration
 from gpuyard_lint.terraform import KINDS, terraform_name
 from kit.cases.front_ends import hcl
-from kit.chart import ROOT
-from proofs import load
+from sizes import ROOT
 
 GROUP = """# GPUs
 resource "aws_eks_node_group" "gpus" {

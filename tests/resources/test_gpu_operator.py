@@ -7,7 +7,7 @@ import pytest
 
 from gpuyard.render.gpu_operator.existing_operator import required_values
 from gpuyard.render.gpu_operator.values import operator_values
-from gpuyard.resources import ClusterProvider, GpuOperator
+from gpuyard.resources import ClusterProvider
 from gpuyard.resources.component import RELEASE_TYPE, Component
 from gpuyard.resources.gpu_operator import component as operator_component
 from kit.components import component, waits_for
@@ -86,40 +86,44 @@ def test_what_says_which_driver_comes_has_its_hooks_beside_the_provider_s(
     pulumi_mocks, monkeypatch, cloud, told
 ):
     seen = {}
-    real = Component._register
+    register, chart = Component._register, Component._register_chart
 
     def noted(self, objects, late=None, first=None, stays=(), after=()):
         objects = list(objects)
         seen.update({f"{o['kind']}:{o['metadata']['name']}": first for o in objects})
-        return real(self, objects, late, None, stays, after)
+        return register(self, objects, late, None, stays, after)
+
+    def released(self, plan, release, after, name="", first=None, late=None):
+        seen[f"Release:{release.namespace}/{release.name}"] = first
+        return chart(self, plan, release, after, name, None, late)
 
     monkeypatch.setattr(Component, "_register", noted)
-    released = []
-    monkeypatch.setattr(
-        "gpuyard.resources.component.register_release",
-        lambda _parent, _release, opts: released.append(opts.hooks) or _parent,
-    )
+    monkeypatch.setattr(Component, "_register_chart", released)
+    monkeypatch.setattr(Component, "_kubectl", object())
     bound = pulumi.ResourceHookBinding(before_update=["hold"])
-    monkeypatch.setattr(GpuOperator, "_telling_hooks", lambda *_: bound)
+    monkeypatch.setattr(operator_component, "rollout_hooks", lambda *_: bound)
     pulumi_mocks.run(lambda: component("GpuOperator", platform(cloud=cloud)))
-    if cloud == "none":
-        assert released[0].before_update == ["hold"]
-        assert bound not in seen.values()
-    else:
-        assert (released, seen[told]) == ([], bound)
-        assert [each for each in seen.values() if each is not None] == [bound]
+    assert seen[told] is bound
+    assert [each for each in seen.values() if each is not None] == [bound]
 
 
 @pytest.mark.parametrize("cloud", ["none", "simulated"])
-def test_beside_a_provider_of_ours_each_hook_is_made_once(pulumi_mocks, cloud):
+def test_beside_a_provider_of_ours_each_hook_is_made_once(pulumi_mocks, monkeypatch, cloud):
     """The engine refuses the second; the monitor of these tests does, too."""
+    real, bound = operator_component.rollout_hooks, []
+
+    def noted(*what):
+        bound.append(real(*what))
+        return bound[-1]
+
+    monkeypatch.setattr(operator_component, "rollout_hooks", noted)
 
     def program():
         given = pulumi.ResourceOptions(providers=[ClusterProvider("lab", "lab")])
-        made = component("GpuOperator", platform(cloud=cloud), given)
-        assert made._telling is not None
+        component("GpuOperator", platform(cloud=cloud), given)
 
     pulumi_mocks.run(program)
+    assert len(bound) == 1
 
 
 def test_where_objects_become_files_the_chart_is_one(pulumi_mocks):

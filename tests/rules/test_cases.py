@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from case_files import load
 from gpuyard_core.findings import Severity, show_path
 from gpuyard_core.yaml_tree import Document
 from gpuyard_lint.embedded import embedded_configuration
@@ -28,7 +29,6 @@ from gpuyard_lint.rules.rule import UNKNOWN, Resource
 from gpuyard_lint.rules.run import FindingState, RuleConfiguration, evaluate
 from kit.cases.front_ends import FRONT_ENDS, NoTwinError, is_kubernetes, is_values
 from kit.every import every, judge
-from proofs import load
 
 CASES = Path(__file__).parent / "cases"
 BY_ID = {rule.id: rule for rule in RULES}

@@ -9,7 +9,7 @@ import pytest
 import sizes
 import wheel
 from gpuyard.cli.commands.init import ProjectCloud
-from kit.wheels import RUN, installed
+from installations import RUN, installed
 
 DISTRIBUTIONS = sorted(
     path.parent.name.replace("_", "-") for path in sizes.ROOT.glob("components/*/pyproject.toml")

@@ -1,12 +1,21 @@
-"""Register the resources of a cloud graph, one of the SDK's class for each, in the graph's order."""
+"""Register the resources of a cloud graph, one of the SDK's class for each, in the graph's order.
+
+A node group or node pool without available machines is created nevertheless, stays in a failed
+state, and is in Pulumi's state. The next `up` finds no change and succeeds without nodes. So
+gpuyard reports the group when it fails and at each `up` until it is replaced.
+https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#managed-node-group-errors-faq
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 
 import pulumi
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.settings import monitor_supports_feature
 
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import (
@@ -19,18 +28,23 @@ from gpuyard.render.cloud.graph import (
 )
 from gpuyard.render.cloud.prerequisites import TAGGED
 from gpuyard.resources.clusters.change_preview import last_known_state
-from gpuyard.resources.diagnosis.capacity_errors import (
-    AWS_GROUP,
-    GROUPS,
-    capacity_hook,
-    reject_failed_groups,
-)
 from gpuyard.resources.errors import PlatformRejected
 from gpuyard.resources.provider import is_stock_mock
 from gpuyard.sdk_classes import output, register_resource, sdk_version
 from gpuyard.spec.late_inputs import is_input_name, is_late_list
 from gpuyard_core.findings import Fix, error
 from gpuyard_core.names import OFFERING_TAG
+
+AWS_GROUP = "aws:eks/nodeGroup:NodeGroup"
+"""A GKE node pool has no such status: GKE retries by itself."""
+GROUPS = (AWS_GROUP, "gcp:container/nodePool:NodePool")
+_NONE_LEFT = re.compile(
+    r"InsufficientInstanceCapacity|GCE_STOCKOUT|ZONE_RESOURCE_POOL_EXHAUSTED"
+    r"|does not have enough resources available"
+)
+_TOO_MANY = re.compile(r"VcpuLimitExceeded|MaxSpotInstanceCountExceeded|(?i:quota_?exceeded)")
+_ZONE = re.compile(r"\b(?:[a-z]{2}(?:-[a-z]+)+-\d[a-z]|[a-z]+-[a-z]+\d-[a-z])\b")
+_FAILED = "CREATE_FAILED"
 
 
 class CloudResources:
@@ -126,7 +140,10 @@ class CloudResources:
         name = logical_name(self._name, self._own, each.name)
         opts = pulumi.ResourceOptions(
             parent=parent,
-            depends_on=[self._made[name] for name in self._dependencies(each.after)],
+            # Values in `inputs` are known only when their resources exist.
+            depends_on=[
+                self._made[name] for name in each.after if self._given is None or name in self._made
+            ],
             protect=each.protect or None,
             retain_on_delete=each.retain or None,
             ignore_changes=list(each.ignores),
@@ -143,10 +160,6 @@ class CloudResources:
         self._made[each.name] = resource
         return resource
 
-    def _dependencies(self, names: Iterable[str]) -> list[str]:
-        """The registered resources to wait for. Values in `inputs` are known only when their resources exist."""
-        return [name for name in names if self._given is None or name in self._made]
-
 
 async def _answered(call: CloudCall, parent: pulumi.Resource, args: Any) -> dict[str, Any]:
     """The declared fields of a response, or one error message; `invoke_output` ends with a traceback.
@@ -158,20 +171,13 @@ async def _answered(call: CloudCall, parent: pulumi.Resource, args: Any) -> dict
         answer = await pulumi.runtime.invoke_async(call.kind, args, opts)
         return {field: answer[field] for field in call.outputs if field in answer}
     except Exception as error:  # noqa: BLE001  the SDK has no other class
-        raise QueryFailed(call.kind, args, str(error)) from None
-
-
-class QueryFailed(pulumi.RunError):
-    """A cloud query failed."""
-
-    def __init__(self, kind: str, args: Mapping[str, Any], message: str) -> None:
-        what = f"the query {kind} got no response"
-        if kind.endswith(":getCluster"):
+        what = f"the query {call.kind} got no response"
+        if call.kind.endswith(":getCluster"):
             what = (
-                f"cluster.existing: no cluster {args['name']} was found, or your credentials "
-                "may not read it"
+                f"cluster.existing: no cluster {args['name']} was found, or your credentials may "
+                "not read it"
             )
-        super().__init__(f"{what}: {message}")
+        raise pulumi.RunError(f"{what}: {error}") from None
 
 
 def _part(name: str, value: Any, inside: Iterable[str]) -> Any:
@@ -185,18 +191,11 @@ def _part(name: str, value: Any, inside: Iterable[str]) -> Any:
         except (IndexError, KeyError, TypeError):
             if is_stock_mock():
                 return name
-            raise ResourceNotFound(name) from None
+            raise pulumi.RunError(
+                f"{name}: the cloud returned no result; check that zones, network and subnets in "
+                "the stack file exist in this account and region"
+            ) from None
     return value
-
-
-class ResourceNotFound(pulumi.RunError):
-    """A cloud query returned no result."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"{name}: the cloud returned no result; check that zones, network and subnets in the "
-            "stack file exist in this account and region"
-        )
 
 
 def late_input(name: str, inputs: Mapping[str, Any]) -> pulumi.Output[Any]:
@@ -228,7 +227,11 @@ _RESERVATIONS = "ec2:capacity-reservation"
 def reject_purchased_offering(block: CloudResource) -> None:
     """Raise PlatformRejected if the offer was purchased by a deployment that is missing from the state."""
     offer = str(block.inputs["capacityBlockOfferingId"])
-    if _has(offer):
+    state = last_known_state()  # has this stack the offer?
+    if any(
+        each.kind == BLOCK and each.outputs.get("capacityBlockOfferingId") == offer
+        for each in (state.resources if state else ())
+    ):
         return
     filters = {
         "resourceTypeFilters": [_RESERVATIONS],
@@ -255,16 +258,52 @@ def reject_purchased_offering(block: CloudResource) -> None:
         )
 
 
-def _has(offer: str) -> bool:
-    """Whether the last deployment of this stack has the offer."""
-    state = last_known_state()
-    resources = state.resources if state else ()
-    return any(
-        each.kind == BLOCK and each.outputs.get("capacityBlockOfferingId") == offer
-        for each in resources
-    )
-
-
 def _refused(offer: str, problem: str, fix: str) -> PlatformRejected:
     finding = error("live.block", ("pools",), problem, given=offer, fix=Fix(message=fix))
     return PlatformRejected("the purchase of a capacity block", [finding])
+
+
+def capacity_hook(name: str, pool: str) -> pulumi.ResourceHookBinding | None:
+    """The hook of one group; None if the engine (or a mock) supports none."""
+    if not monitor_supports_feature(resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS):
+        return None
+
+    def tell(args: pulumi.ErrorHookArgs) -> bool:
+        if message := capacity_error_message(args, pool):
+            pulumi.log.warn(message)
+        return False
+
+    return pulumi.ResourceHookBinding(on_error=[pulumi.ErrorHook(f"gpuyard:{name}:machines", tell)])
+
+
+def capacity_error_message(args: pulumi.ErrorHookArgs, pool: str) -> str:
+    """The message in addition to the cloud's error; "" if the error has another cause."""
+    error = args.errors[0] if args.errors else ""
+    if _TOO_MANY.search(error):
+        return (
+            f"pool {pool}: the request exceeds the account's quota; this group was not created.\n "
+            " fix: request the quota that `gpuyard check --live` names, then run `pulumi up` "
+            "again; created resources stay"
+        )
+    if not _NONE_LEFT.search(error):
+        return ""
+    zones = sorted(set(_ZONE.findall(error))) or (args.new_inputs or {}).get("nodeLocations") or []
+    where = ", ".join(zones) or "the zones of the pool"
+    return (
+        f"pool {pool}: the cloud has no capacity in {where} now; created resources stay, "
+        f"including this group without nodes.\n  fix: run {_replace(args.urn)} when capacity is "
+        "available; or set other `zones` for the pool, or add an option under `capacity`"
+    )
+
+
+def _replace(urn: str) -> str:
+    return f"`pulumi up --replace '{urn}'`"
+
+
+def reject_failed_groups(pool: str, urn: str, status: object) -> None:
+    """End the program if a group of a failed `up` remains: the engine considers it created."""
+    if status == _FAILED:
+        raise pulumi.RunError(
+            f"pool {pool}: its group {urn.rpartition('::')[2]} exists, failed at its creation and "
+            f"gets no nodes: {_replace(urn)} replaces it"
+        )

@@ -12,49 +12,24 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.charts import Release, release_object
 from gpuyard.render.dependencies import ObjectPlace, dependencies_of, object_key
-from gpuyard.resources.errors import PlatformRejected, missing_provider_finding
+from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.errors import PlatformRejected
 from gpuyard.resources.late_inputs import bind_outputs
-from gpuyard.resources.objects import register_object
+from gpuyard.resources.objects import child_options, register_object
 from gpuyard.resources.provider import ClusterProvider, names_cluster, provider_of
-from gpuyard.sdk_classes import sdk_version
 from gpuyard.spec.sections import Apply
 from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import Fix, error
 from gpuyard_core.names import EXISTING_ANNOTATION, KUEUE_GROUP, PROTECT_ANNOTATION
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 
-
-def register_release(
-    parent: pulumi.Resource, release: Release, opts: pulumi.ResourceOptions | None = None
-) -> pulumi.CustomResource:
-    """Register a release under `parent`, named as an object: `<parent>:Release:<namespace>/<name>`."""
-    inputs: dict[str, Any] = {
-        "name": release.name,
-        "namespace": release.namespace,
-        "chart": release.chart,
-        "values": dict(release.values),
-        "skipAwait": True,
-    }
-    if release.repository:
-        inputs["repositoryOpts"] = {"repo": release.repository}
-    if release.is_remote:  # a local chart folder has only one version
-        inputs["version"] = release.version
-    ours = pulumi.ResourceOptions(version=sdk_version("kubernetes"))
-    merged_opts = pulumi.ResourceOptions.merge(ours, opts)
-    merged_opts = pulumi.ResourceOptions.merge(merged_opts, pulumi.ResourceOptions(parent=parent))
-    name = f"{parent.pulumi_resource_name}:Release:{release.namespace}/{release.name}"
-    return pulumi.CustomResource(RELEASE_TYPE, name, inputs, merged_opts)
-
-
 _T = TypeVar("_T")
-_HELD = f"{KUEUE_GROUP}/"
-"""Kueue keeps finalizers on its objects while a job uses them. A destroy deletes them after the
-namespaces and jobs that used them, so a finalizer left by then belongs to another user or to a
-controller that no longer runs.
-"""
 _HELD_AT_MOST = "3m"
-"""Timeout after which a destroy fails with the object's name and finalizers; the provider's default
-is 10 minutes.
+"""Timeout after which a destroy fails with the name and finalizers of an object of Kueue; the provider's default
+is 10 minutes. Kueue keeps finalizers on its objects while a job uses them. A destroy deletes them after the
+namespaces and jobs that used them, so a finalizer left by then belongs to another user or to a controller that no
+longer runs.
 """
 
 
@@ -90,6 +65,11 @@ class Component(pulumi.ComponentResource):
             if (named := provider_of(plan, f"{name}-{kind}", opts=below)) is not None:
                 self._enter(named)
 
+    @property
+    def _kubectl(self) -> Kubectl | None:
+        """Access to the cluster of gpuyard's provider; None with another provider, or without a cluster."""
+        return self._ours.kubectl if self._ours is not None else None
+
     def _lacks_provider(self, plan: PlatformPlan) -> bool:
         """Whether neither options nor the stack's configuration name a cluster, or a folder for manifests."""
         rendered = plan.spec.apply is Apply.RENDER
@@ -111,21 +91,33 @@ class Component(pulumi.ComponentResource):
         resources: list[pulumi.CustomResource] = []
         objects, after = list(objects), list(after)
         if objects and not (self._has_provider or self._inside or self._is_configured()):
-            raise PlatformRejected(
-                f"{type(self).__name__} {self._called}", [missing_provider_finding()]
+            finding = error(
+                "args.provider",
+                ("opts", "providers"),
+                "the component has no Kubernetes provider; the kubeconfig's current context is "
+                "never a default",
+                given="no provider",
+                allowed="a Kubernetes provider, or `kubernetes:context` in the stack's configuration",
+                fix=Fix(
+                    message="pass opts=pulumi.ResourceOptions(providers=[platform.provider]), or on "
+                    "a cluster of your own set cluster.existing"
+                ),
             )
+            raise PlatformRejected(f"{type(self).__name__} {self._called}", [finding])
         for obj in objects:
             named = [self._objects[key] for key in dependencies_of(obj) if key in self._objects]
             bound = bind_outputs(obj, late or {})
-            opts = _held_at_most(obj, self._after([*after, *named]))
-            opts = self._hooked(_with_retention(obj, opts), first)
+            opts = self._hooked(self._after([*after, *named]), first)
             if stays:
                 opts.ignore_changes = list(stays)
-            opts = _replaced_together(obj, opts, self._volumes.get(object_key(obj)))
-            resource = register_object(self, bound, opts, theirs=_theirs(obj))
+            own = _object_options(obj, self._volumes.get(object_key(obj)))
+            opts = pulumi.ResourceOptions.merge(opts, own)
+            theirs = _is_set(obj, EXISTING_ANNOTATION)
+            resource = register_object(self, bound, opts, theirs=theirs)
             self._objects[object_key(obj)] = resource
             if obj["kind"] == "PersistentVolume":
-                self._volumes[_claim_of(obj)] = resource
+                claim = obj["spec"]["claimRef"]
+                self._volumes[claim["kind"], claim["namespace"], claim["name"]] = resource
             resources.append(resource)
         return resources
 
@@ -138,13 +130,27 @@ class Component(pulumi.ComponentResource):
         first: pulumi.ResourceHookBinding | None = None,
         late: Mapping[str, pulumi.Input[Any]] | None = None,
     ) -> pulumi.CustomResource:
-        """Install a chart; in rendered manifests, register an object with its values as text."""
+        """Install a chart as `<component>:Release:<namespace>/<name>`.
+
+        In rendered manifests, register an object with its values as text.
+        """
         known = dict(late or {})
         if plan.spec.apply is Apply.RENDER:
             return self._register([_written_release(plan.name, release, name, known)])[0]
-        values = bind_outputs(dict(release.values), known)
-        bound = replace(release, values=values)
-        return register_release(self, bound, self._hooked(self._after(after), first))
+        inputs: dict[str, Any] = {
+            "name": release.name,
+            "namespace": release.namespace,
+            "chart": release.chart,
+            "values": bind_outputs(dict(release.values), known),
+            "skipAwait": True,
+        }
+        if release.repository:
+            inputs["repositoryOpts"] = {"repo": release.repository}
+        if release.is_remote:  # a local chart folder has only one version
+            inputs["version"] = release.version
+        called = f"{self._called}:Release:{release.namespace}/{release.name}"
+        opts = child_options(self, self._hooked(self._after(after), first))
+        return pulumi.CustomResource(RELEASE_TYPE, called, inputs, opts)
 
     @staticmethod
     def _is_configured(*, rendered: bool = False) -> bool:
@@ -207,42 +213,28 @@ def _written_release(
     return shown
 
 
-def _held_at_most(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
-    if str(obj["apiVersion"]).startswith(_HELD):
-        opts.custom_timeouts = pulumi.CustomTimeouts(delete=_HELD_AT_MOST)
-    return opts
-
-
-def _claim_of(volume: Mapping[str, Any]) -> ObjectPlace:
-    """The claim that a volume is reserved for."""
-    claim = volume["spec"]["claimRef"]
-    return claim["kind"], claim["namespace"], claim["name"]
-
-
-def _replaced_together(
-    obj: Mapping[str, Any], opts: pulumi.ResourceOptions, volume: pulumi.Resource | None
+def _object_options(
+    obj: Mapping[str, Any], volume: pulumi.Resource | None
 ) -> pulumi.ResourceOptions:
-    """Replace a claim with its volume: a bound volume is not deleted, and binds to no new claim."""
+    """Options of an object, and of a claim with its volume.
+
+    A protected namespace stays on deletion: Pulumi only removes it from the state. A claim is replaced with its
+    volume: a bound volume is not deleted, and binds to no new claim.
+    """
+    opts = pulumi.ResourceOptions()
+    if str(obj["apiVersion"]).startswith(f"{KUEUE_GROUP}/"):
+        opts.custom_timeouts = pulumi.CustomTimeouts(delete=_HELD_AT_MOST)
+    if _is_set(obj, PROTECT_ANNOTATION):
+        opts.retain_on_delete = True
     if obj["kind"] == "PersistentVolume":
         opts.replace_on_changes, opts.delete_before_replace = ["spec.accessModes"], True
     if volume is not None:
-        pair = pulumi.ResourceOptions(
-            depends_on=[volume], replace_with=[volume], delete_before_replace=True
-        )
-        return pulumi.ResourceOptions.merge(opts, pair)
+        opts.depends_on, opts.replace_with, opts.delete_before_replace = [volume], [volume], True
     return opts
 
 
-def _with_retention(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
-    """A protected namespace stays on deletion: Pulumi only removes it from the state."""
-    if (obj["metadata"].get("annotations") or {}).get(PROTECT_ANNOTATION) == "true":
-        opts.retain_on_delete = True
-    return opts
-
-
-def _theirs(obj: Mapping[str, Any]) -> bool:
-    """An existing namespace: gpuyard adds its fields, and removes only those on deletion."""
-    return (obj["metadata"].get("annotations") or {}).get(EXISTING_ANNOTATION) == "true"
+def _is_set(obj: Mapping[str, Any], annotation: str) -> bool:
+    return (obj["metadata"].get("annotations") or {}).get(annotation) == "true"
 
 
 def after_created(value: _T, *resources: pulumi.Resource) -> pulumi.Output[_T]:

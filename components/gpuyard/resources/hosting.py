@@ -64,7 +64,10 @@ class ComponentHost(ComponentProvider):
     """Serves the components; each receives its arguments as from a Python program."""
 
     def __init__(self) -> None:
-        installed = _version()
+        try:
+            installed = version(PACKAGE)
+        except PackageNotFoundError:  # a checkout that is not installed
+            installed = "0.0.0"
         super().__init__(COMPONENTS, PACKAGE, namespace=None, version=installed)
         spec = SpecTypes(PACKAGE)
         self._type_defs = spec.by_name | self._type_defs
@@ -73,7 +76,9 @@ class ComponentHost(ComponentProvider):
             component.inputs["platform"].ref = spec.platform
             for name, given in component.inputs.items():
                 # The analyzer does not read the docstrings of inherited arguments.
-                given.description = given.description or _inherited_docstring(name)
+                given.description = given.description or Analyzer(PACKAGE).get_docstring(
+                    PartArgs, name
+                )
                 if name in spec.sections and name not in spec.described:
                     component.inputs[name] = replace(
                         spec.sections[name], optional=given.optional, description=given.description
@@ -87,7 +92,8 @@ class ComponentHost(ComponentProvider):
         schema = generate_schema(
             PACKAGE, installed, None, self._component_defs, self._type_defs, self._dependencies
         )
-        self.schema = json.dumps(_tidied(schema.to_json()))
+        raw = json.dumps(schema.to_json())
+        self.schema = json.dumps(json.loads(raw, object_hook=_without_indentation))
 
     def construct(
         self,
@@ -144,10 +150,6 @@ def serve() -> None:
     main(ComponentHost(), sys.argv[1:])
 
 
-def _inherited_docstring(name: str) -> str | None:
-    return Analyzer(PACKAGE).get_docstring(PartArgs, name)
-
-
 def _refuse(refused: PlatformRejected) -> NoReturn:
     """Report errors of inputs under the names that other languages use; warnings reject nothing."""
     message, _, _ = str(refused).partition("\n")
@@ -161,23 +163,8 @@ def _refuse(refused: PlatformRejected) -> NoReturn:
     raise pulumi.InputPropertiesError(message, errors) from None
 
 
-def _tidied(schema: Any) -> Any:
-    """The schema without the source indentation of its descriptions."""
-    if isinstance(schema, list):
-        return [_tidied(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: inspect.cleandoc(value)
-        if key == "description" and isinstance(value, str)
-        else _tidied(value)
-        for key, value in schema.items()
-    }
-
-
-def _version() -> str:
-    """The installed version, or 0.0.0 for a checkout that is not installed."""
-    try:
-        return version(PACKAGE)
-    except PackageNotFoundError:
-        return "0.0.0"
+def _without_indentation(fields: dict[str, Any]) -> dict[str, Any]:
+    """An object of the schema whose description has no indentation of the source."""
+    if isinstance(text := fields.get("description"), str):
+        fields["description"] = inspect.cleandoc(text)
+    return fields

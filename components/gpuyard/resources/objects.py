@@ -54,7 +54,7 @@ def register_object(
     """
     api_version, kind = _text(obj, "apiVersion"), _text(obj, "kind")
     properties = dict(obj)
-    ours = pulumi.ResourceOptions(version=sdk_version("kubernetes"))
+    ours = pulumi.ResourceOptions()
     if (api_version, kind) == ("v1", "Secret"):
         secret = [field for field in _SECRET_FIELDS if properties.get(field) is not None]
         properties.update({field: pulumi.Output.secret(properties[field]) for field in secret})
@@ -70,10 +70,18 @@ def register_object(
             f"object is registered under {parent.pulumi_resource_name!r}; leave parent out of opts"
         )
         raise UsageError(message)
-    merged_opts = pulumi.ResourceOptions.merge(ours, opts)
-    merged_opts = pulumi.ResourceOptions.merge(merged_opts, pulumi.ResourceOptions(parent=parent))
+    merged_opts = child_options(parent, pulumi.ResourceOptions.merge(ours, opts))
     token = object_token(api_version, kind) + (_PATCH if theirs else "")
     return pulumi.CustomResource(token, child_name(parent, obj), properties, merged_opts)
+
+
+def child_options(
+    parent: pulumi.Resource, opts: pulumi.ResourceOptions | None
+) -> pulumi.ResourceOptions:
+    """The options with this parent, and the plugin of the installed SDK unless they name another version."""
+    ours = pulumi.ResourceOptions(version=sdk_version("kubernetes"))
+    merged_opts = pulumi.ResourceOptions.merge(ours, opts)
+    return pulumi.ResourceOptions.merge(merged_opts, pulumi.ResourceOptions(parent=parent))
 
 
 def register_objects(

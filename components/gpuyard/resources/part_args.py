@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, TypeVar
 
 import pulumi
 
+from gpuyard.plan.records import PoolPlan, TeamPlan
 from gpuyard.plan.records.late import unresolved_output_names
 from gpuyard.provider import provider_of
 from gpuyard.resources.errors import PlatformRejected
@@ -20,6 +21,8 @@ from gpuyard_core.catalogue.machines import MACHINES
 from gpuyard_core.catalogue.software.pins import NEWEST_TRIED
 from gpuyard_core.errors import OutputValueMissing
 from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, error, format_list
+from gpuyard_core.models.problems import format_input
+from gpuyard_core.suggestions import nearest_name
 
 if TYPE_CHECKING:
     from gpuyard import typed as sections
@@ -48,25 +51,13 @@ __all__ = [
     "PartArgs",
     "PoolLike",
     "TeamLike",
-    "name_of_part",
+    "own_part",
     "read_part",
     "read_stores",
     "sections",
 ]
 
-_SECTIONS = (
-    "name",
-    "cloud",
-    "kubernetes",
-    "cluster",
-    "pools",
-    "teams",
-    "software",
-    "mirror",
-    "tags",
-    "apply",
-    "observability",
-)
+_Part = TypeVar("_Part", PoolPlan, TeamPlan)
 _LISTS = {"pool": "pools", "team": "teams"}
 """The section to which an argument with one pool or one team belongs."""
 
@@ -106,6 +97,9 @@ class PartArgs(TypedDict):
     """How objects reach the cluster: cluster or render. Default: cluster."""
     observability: NotRequired[sections.Observability]
     """Metrics collection, which `idle` settings of teams need. Default: none."""
+
+
+_SECTIONS = tuple(key for key in PartArgs.__annotations__ if key != "platform")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +145,36 @@ def read_part(
         proof = validate_platform(raw, opts)
     except PlatformRejected as rejected:
         findings = [_placed(each, values, part.own) for each in rejected.findings]
-        told = [
-            each for each in findings if each.severity is Severity.ERROR or _is_about(each, values)
-        ]
+        about = [each for each in findings if {*each.path[:1]} & values.keys()]
+        told = [each for each in findings if each.severity is Severity.ERROR or each in about]
         raise PlatformRejected(f"{kind} {name}", told) from None
     for finding in (_placed(each, values, part.own) for each in proof.findings):
-        if finding.severity is Severity.WARNING and _is_about(finding, values):
+        if finding.severity is Severity.WARNING and {*finding.path[:1]} & values.keys():
             pulumi.log.warn(f"{name}: {finding}")
     return proof, values
 
 
-def name_of_part(value: Any) -> Any:
-    """The name of a pool or team that an argument describes or names."""
-    return value.get("name") if isinstance(value, Mapping) else value
+def own_part(name: str, argument: str, value: Any, parts: Sequence[_Part]) -> _Part:
+    """The pool or team that an argument describes or names.
+
+    Raises:
+        PlatformRejected: the platform has none of this name.
+    """
+    wanted = value.get("name") if isinstance(value, Mapping) else value
+    for part in parts:
+        if part.name == wanted:
+            return part
+    known = [part.name for part in parts]
+    suggestion = nearest_name(wanted, known) if isinstance(wanted, str) else None
+    finding = error(
+        f"args.{argument}",
+        (argument,),
+        f"the platform does not define this {argument}",
+        given=format_input(wanted),
+        allowed=", ".join(known) or f"the platform defines no {argument}",
+        fix=Fix(message=f"write {suggestion}") if suggestion else None,
+    )
+    raise PlatformRejected(name, [finding])
 
 
 def read_stores(
@@ -191,16 +202,21 @@ def _with_defaults(part: Part, name: str, given: dict[str, Any]) -> dict[str, An
     cloud = cloud or CloudName.NONE.value
     if cluster is not None:
         known = not isinstance(cluster, Mapping)
-        given["cluster"] = {"existing": _named(cluster)} if known else cluster
-    elif "system" not in given and _creates_clusters(cloud):
-        raise PlatformRejected(f"{part.kind} {name}", [_no_cluster(cloud)])
+        if isinstance(cluster, pulumi.ComponentResource):
+            cluster = getattr(cluster, "cluster_name", cluster)
+        given["cluster"] = {"existing": cluster} if known else cluster
+    elif "system" not in given and any(
+        cloud == each.value and provider_of(each).cluster_component for each in CloudName
+    ):
+        finding = error(
+            "args.missing",
+            ("cluster",),
+            f"`cluster` is missing: on {cloud} a component that stands alone uses an existing cluster",
+            allowed="the name of a cluster, or its resource",
+            fix=Fix(message="add `cluster`, or create a Platform, which contains its cluster"),
+        )
+        raise PlatformRejected(f"{part.kind} {name}", [finding])
     return {"name": name, "kubernetes": NEWEST_TRIED, **given, "cloud": cloud}
-
-
-def _named(cluster: Any) -> Any:
-    """The name of a cluster component; anything else names a cluster itself."""
-    is_ours = isinstance(cluster, pulumi.ComponentResource)
-    return getattr(cluster, "cluster_name", cluster) if is_ours else cluster
 
 
 def _cloud_of_resource(cluster: Any) -> str:
@@ -220,25 +236,6 @@ def _cloud_of_machine(pools: Any) -> str:
         machine = machine[0]
     known = MACHINES.get(machine) if isinstance(machine, str) else None
     return known.cloud if known else ""
-
-
-def _creates_clusters(cloud: Any) -> bool:
-    return any(cloud == each.value and provider_of(each).cluster_component for each in CloudName)
-
-
-def _no_cluster(cloud: str) -> Diagnostic:
-    return error(
-        "args.missing",
-        ("cluster",),
-        f"`cluster` is missing: on {cloud} a component that stands alone uses an existing cluster",
-        allowed="the name of a cluster, or its resource",
-        fix=Fix(message="add `cluster`, or create a Platform, which contains its cluster"),
-    )
-
-
-def _is_about(finding: Diagnostic, values: Mapping[str, Any]) -> bool:
-    """Whether a finding is about an argument that is given."""
-    return bool(finding.path) and finding.path[0] in values
 
 
 def _placed(finding: Diagnostic, values: Mapping[str, Any], part: str) -> Diagnostic:

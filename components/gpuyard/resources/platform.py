@@ -1,8 +1,9 @@
 """The whole platform as one component. Start here to see what a stack is made of."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NotRequired, TypeAlias, TypedDict, TypeVar, cast
 
 import pulumi
@@ -14,6 +15,7 @@ from gpuyard.changes.platforms import (
     pool_report,
     report_objects,
 )
+from gpuyard.plan.capacity.scaling import installs_karpenter
 from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import UnresolvedOutput
@@ -25,20 +27,15 @@ from gpuyard.render.gpu_operator.objects import driver_record
 from gpuyard.render.platform import ADDONS
 from gpuyard.render.validation.work import deferred_jobs, work_objects
 from gpuyard.resources.clusters.change_preview import preview_changes
-from gpuyard.resources.clusters.factory import (
-    kubernetes_provider,
-    register_cluster,
-    register_karpenter,
-)
 from gpuyard.resources.component import Component
 from gpuyard.resources.diagnosis.removed_teams import warn_removed_teams
 from gpuyard.resources.errors import OutputUnavailable, UnknownPart
 from gpuyard.resources.gpu_operator.component import GpuOperator
-from gpuyard.resources.gpu_operator.driver_hooks import rollout_record_hooks
-from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout
+from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout, rollout_record_hooks
 from gpuyard.resources.gpu_operator.node_labels import labelled_pools
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.pools import GpuNodePool, GpuNodePoolArgs, reject_unsupported
+from gpuyard.resources.provider import ClusterProvider, provider_of
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, spec_without_defaults
 from gpuyard.resources.teams import Team, TeamArgs
@@ -54,8 +51,9 @@ from gpuyard.resources.validation.deferral import (
     verdict_fields,
     with_attempt_annotation,
 )
-from gpuyard.resources.validation.job_results import job_passed_hook
+from gpuyard.resources.validation.job_results import all_nodes_validated_hook
 from gpuyard.spec.late_inputs import INPUT
+from gpuyard.spec.sections import Apply
 from gpuyard_core.catalogue.software.addons import addon_facts
 from gpuyard_core.findings import Diagnostic, Severity, sort_findings
 from gpuyard_core.names import MONITORING_GROUP, system_namespace
@@ -64,28 +62,21 @@ if TYPE_CHECKING:
     from gpuyard.resources.clusters.cluster import CloudCluster, ClusterResource
     from gpuyard.resources.clusters.eks import EksCluster
     from gpuyard.resources.clusters.gke import GkeCluster
+    from gpuyard.resources.clusters.karpenter import Karpenter, KarpenterArgs
 
 _Resources: TypeAlias = Sequence[pulumi.Resource]
 _Part = TypeVar("_Part")
 
 
-class Parts(Mapping[str, _Part]):
+class Parts(dict[str, _Part]):
     """Components by name; an unknown name is an error with the nearest one."""
 
     def __init__(self, platform: str, kind: str) -> None:
-        self.by_name: dict[str, _Part] = {}
+        super().__init__()
         self._place = platform, kind
 
-    def __getitem__(self, name: str) -> _Part:
-        if name not in self.by_name:
-            raise UnknownPart(*self._place, name, [*self])
-        return self.by_name[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.by_name)
-
-    def __len__(self) -> int:
-        return len(self.by_name)
+    def __missing__(self, name: str) -> _Part:
+        raise UnknownPart(*self._place, name, [*self])
 
 
 class PlatformArgs(TypedDict):
@@ -186,26 +177,44 @@ class Platform(Component):
             plan = replace(plan, cluster_name=plan.name)
         changes = preview_changes(name, plan)
         super().__init__("gpuyard:index:Platform", name, state, opts)
-        self._warn((*proof.findings, *changes.findings, *calendar_findings_today(plan)))
-        enters = not self._has_provider
-        cluster = register_cluster(
-            f"{name}-cluster",
-            replace(proof, plan=plan),
-            self._child(),
-            entered=enters,
-            graph=changes.resized,
-        )
-        if enters and (cluster is not None or self._lacks_provider(plan)):
-            self._enter(
-                kubernetes_provider(name, plan, cluster, pulumi.ResourceOptions(parent=self))
+        for finding in (*proof.findings, *changes.findings, *calendar_findings_today(plan)):
+            if finding.severity is Severity.WARNING:
+                pulumi.log.warn(str(finding), self)
+        enters, cluster = not self._has_provider, None
+        if kind := plan.provider.cluster_component:  # only the modules of this cloud are loaded
+            component: type[CloudCluster] = resolve_name(kind)
+            args_of_cluster, child = {"platform": replace(proof, plan=plan)}, self._child()
+            cluster = component(
+                f"{name}-cluster", args_of_cluster, child, entered=enters, graph=changes.resized
             )
-        if self._ours is not None and self._ours.kubectl is not None:
-            warn_removed_teams(self._ours.kubectl, plan)
         self._plan, self._cluster, self._changes = plan, cluster, changes
+        if enters and (cluster is not None or self._lacks_provider(plan)):
+            self._enter(self._kubernetes_provider())
+        if self._kubectl is not None:
+            warn_removed_teams(self._kubectl, plan)
         stores = cluster.store_names if cluster is not None else {}
         self._outputs: dict[str, Any] = {**late, **stores, **proof.late_inputs}
         self._register_addons()
         self._report(proof.findings)
+
+    def _kubernetes_provider(self) -> ClusterProvider:
+        """The provider for objects inside a cloud cluster, a named cluster, or a manifest folder.
+
+        Access needs the cluster's access entries, and pods need nodes. All objects wait for what the
+        provider waits for, and are deleted before it.
+        """
+        plan, below = self._plan, pulumi.ResourceOptions(parent=self)
+        kind = "rendered" if plan.spec.apply is Apply.RENDER else "kubernetes"
+        if (named := provider_of(plan, f"{self._called}-{kind}", opts=below)) is not None:
+            return named
+        cluster = cast("CloudCluster", self._cluster)
+        return ClusterProvider(
+            f"{self._called}-kubernetes",
+            cluster.identity,
+            cluster.kubeconfig,
+            pulumi.ResourceOptions(parent=self, depends_on=[cluster]),
+            credential=False,
+        )
 
     @property
     def pools(self) -> Mapping[str, GpuNodePool]:
@@ -297,6 +306,7 @@ class Platform(Component):
         """Register each add-on after those that it names, the report last."""
         self.validation = pulumi.Output.from_input({})
         self._nodes, self._verdicts = list[GpuNodePool](), list[pulumi.CustomResource]()
+        self._karpenter = list["Karpenter"]()
         self._pools = Parts[GpuNodePool](self._called, "pool")
         self._teams = Parts[Team](self._called, "team")
         self._drivers, self._dra_drivers = [list[pulumi.CustomResource]() for _ in range(2)]
@@ -362,9 +372,14 @@ class Platform(Component):
         return [ClusterAutoscaler(name, {"platform": self._plan}, below)]
 
     def _register_karpenter(self, after: _Resources) -> _Resources:
-        name, below = f"{self._called}-karpenter", self._child([*after, *self._node_inputs])
-        later = self._exchange.pending_pools
-        self._karpenter = register_karpenter(name, self._plan, below, self._cluster, later)
+        if installs_karpenter(self._plan.spec) and self._cluster is not None:
+            from gpuyard.resources.clusters.karpenter import Karpenter
+
+            stores = {**self._cluster.store_names}
+            args: KarpenterArgs = {"platform": self._plan, "stores": stores}
+            name, below = f"{self._called}-karpenter", self._child([*after, *self._node_inputs])
+            later = self._exchange.pending_pools
+            self._karpenter.append(Karpenter(name, args, below, later=later))
         return self._karpenter
 
     def _register_queueing(self, after: _Resources) -> _Resources:
@@ -382,7 +397,7 @@ class Platform(Component):
             queue = self._queueing.cluster_queue(team.cluster_queue)
             child, below = f"{self._called}-{team.stable_name}", [queue, *after, *self._dra_drivers]
             args: TeamArgs = {"platform": self._plan, "team": team.name, "stores": self._outputs}
-            self._teams.by_name[team.name] = Team(child, args, self._child(below))
+            self._teams[team.name] = Team(child, args, self._child(below))
         return list(self._teams.values())
 
     def _register_idle_reclaim(self, after: _Resources) -> _Resources:
@@ -401,10 +416,7 @@ class Platform(Component):
     def _register_load_tests(self, after: _Resources) -> _Resources:
         """Register the validation of GPUs under load, shares and volumes, after everything that it needs."""
         name, plan, resources = self._called, self._plan, list[pulumi.Resource]()
-        looks, space = (
-            self._ours.kubectl if self._ours is not None else None,
-            system_namespace(plan.name),
-        )
+        looks, space = self._kubectl, system_namespace(plan.name)
         required = plan.validation is not None and plan.validation.required
         late = list(deferred_jobs(plan)) if required else []
         watched = {
@@ -423,7 +435,12 @@ class Platform(Component):
             return resources
         figures: dict[str, list[pulumi.Output[Mapping[str, str]]]] = {}
         for job in late:
-            hooks = job_passed_hook(name, looks, job, space) if looks is not None else None
+            hooks, nodes, queued = None, job.nodes, job.pending_pod_count is not None
+            if looks is not None:
+                called = f"gpuyard:{name}:{job.name}:worked"
+                hooks = all_nodes_validated_hook(
+                    called, looks, job.pool, job.name, nodes=nodes, space=space, deferrable=queued
+                )
             done = self._object("Job", job.name, space)
             known, stays = verdict_fields(job, done, looks, watched.get(job.name), space)
             (verdict,) = self._register([job.verdict_object], known, hooks, stays, [*after, done])
@@ -467,8 +484,7 @@ class Platform(Component):
 
     def _record_drivers(self, pools: Iterable[PoolPlan], after: _Resources) -> None:
         """Record the driver of each pool after the operator could update it."""
-        name, plan = self._called, self._plan
-        looks = self._ours.kubectl if self._ours is not None else None
+        name, plan, looks = self._called, self._plan, self._kubectl
         driven = {pool.name for pool in driver_rollout_pools(plan)}
         for pool in (each for each in pools if each.name in driven):
             hooks = rollout_record_hooks(name, looks, plan, pool, self._exchange) if looks else None
@@ -481,13 +497,8 @@ class Platform(Component):
             child, cluster = f"{self._called}-{pool.stable_name}", self._cluster
             args: GpuNodePoolArgs = {"platform": self._plan, "pool": pool.name}
             node_pool = GpuNodePool(child, args, self._child(first), cluster=cluster)
-            self._pools.by_name[pool.name] = node_pool
+            self._pools[pool.name] = node_pool
             self._nodes.append(node_pool)
-
-    def _warn(self, findings: tuple[Diagnostic, ...]) -> None:
-        for finding in findings:
-            if finding.severity is Severity.WARNING:
-                pulumi.log.warn(str(finding), self)
 
     def _report(self, findings: tuple[Diagnostic, ...]) -> None:
         """Register the outputs, with which the next deployment is compared, once nodes have the new configuration."""

@@ -15,7 +15,7 @@ from gpuyard.resources.clouds import CloudResources
 from gpuyard.resources.clusters.change_preview import keep_node_group_sizes
 from gpuyard.resources.clusters.prerequisites import check_prerequisites
 from gpuyard.resources.component import Component
-from gpuyard.resources.errors import PlatformRejected, unknown_name
+from gpuyard.resources.errors import PlatformRejected
 from gpuyard.resources.gpu_operator.node_labels import (
     labelled_pools,
     node_label_patches,
@@ -23,9 +23,9 @@ from gpuyard.resources.gpu_operator.node_labels import (
 )
 from gpuyard.resources.gpu_operator.waves import mig_reconfigure_hook
 from gpuyard.resources.objects import register_object
-from gpuyard.resources.part_args import Part, PartArgs, PoolLike, name_of_part, read_part
+from gpuyard.resources.part_args import Part, PartArgs, PoolLike, own_part, read_part
 from gpuyard.resources.state import spec_without_defaults
-from gpuyard_core.findings import Diagnostic, Fix, error
+from gpuyard_core.findings import Fix, error
 
 if TYPE_CHECKING:
     from gpuyard.resources.clusters.cluster import CloudCluster
@@ -70,7 +70,7 @@ class GpuNodePool(Component):
         proof, values = read_part(_PART, name, args, opts)
         plan, late = proof.plan, proof.late_inputs
         reject_unsupported(plan)
-        pool = _pool(name, plan, name_of_part(values["pool"]))
+        pool = own_part(name, "pool", values["pool"], plan.pools)
         graph = cluster.graph if cluster else plan.provider.graph(plan)
         part, alone = pool.stable_name, not {"platform", "foundation"} & values.keys()
         if cluster:
@@ -82,7 +82,7 @@ class GpuNodePool(Component):
         spec = next(one for one in plan.spec.pools if one.name == pool.name)
         state = {"platform": plan.name, "pool": spec_without_defaults(spec)}
         super().__init__("gpuyard:index:GpuNodePool", name, state, opts, plan)
-        looks = self._ours.kubectl if self._ours is not None else None
+        looks = self._kubectl
         own = node_label_patches(looks, plan, pool)
         objects = fake_node_objects(plan, pool) if plan.simulated else own
         nodes = looks is not None and (objects or graph is not None)
@@ -138,12 +138,6 @@ class GpuNodePool(Component):
             register_object(self, each, opts, theirs=True)
 
 
-def _pool(component: str, plan: PlatformPlan, wanted: object) -> PoolPlan:
-    if wanted not in (names := [pool.name for pool in plan.pools]):
-        raise PlatformRejected(component, [unknown_name("pool", wanted, names)])
-    return plan.pool(str(wanted))
-
-
 def reject_unsupported(plan: PlatformPlan) -> None:
     """Reject a platform whose nodes this release cannot create, before anything is registered."""
     if result := unscaled_pool_findings(plan.spec):
@@ -165,15 +159,12 @@ def _inputs(
         return {key: known[key] for key in needed}
     given: dict[str, pulumi.Input[str]] = dict(foundation or {})
     if lacking := [key for key in needed if key not in given]:
-        raise PlatformRejected(name, [_no_foundation(lacking)])
+        finding = error(
+            "args.missing",
+            ("foundation",),
+            f"`foundation` lacks {', '.join(lacking)}: cloud nodes need it to join the cluster",
+            allowed="the output `foundation` of the platform's EksCluster or GkeCluster",
+            fix=Fix(message="pass it, or create a Platform, which contains its cluster and pools"),
+        )
+        raise PlatformRejected(name, [finding])
     return given
-
-
-def _no_foundation(lacking: list[str]) -> Diagnostic:
-    return error(
-        "args.missing",
-        ("foundation",),
-        f"`foundation` lacks {', '.join(lacking)}: cloud nodes need it to join the cluster",
-        allowed="the output `foundation` of the platform's EksCluster or GkeCluster",
-        fix=Fix(message="pass it, or create a Platform, which contains its cluster and pools"),
-    )

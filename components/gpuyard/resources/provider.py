@@ -8,11 +8,12 @@ from pulumi.runtime.settings import get_monitor
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.diagnosis.hooks import hooks_of
 from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.errors import PlatformRejected, missing_context_finding
+from gpuyard.resources.errors import PlatformRejected
 from gpuyard.sdk_classes import sdk_version
 from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
+from gpuyard_core.findings import Fix, error
 from gpuyard_core.names import SIMULATED_CONTEXT
 
 
@@ -116,5 +117,13 @@ def provider_of(
         return None
     context = existing_cluster if plan.cloud is Cloud.NONE else SIMULATED_CONTEXT
     if context is None:
-        raise PlatformRejected(f"platform {plan.name}", [missing_context_finding()])
+        finding = error(
+            "args.cluster",
+            ("platform", "cluster", "existing"),
+            "the platform names no cluster; the kubeconfig's current context is never a default",
+            given="no cluster.existing",
+            allowed="a context that `kubectl config get-contexts` lists",
+            fix=Fix(message="set cluster: {existing: CONTEXT}"),
+        )
+        raise PlatformRejected(f"platform {plan.name}", [finding])
     return ClusterProvider(name, identifier, opts=opts, context=context)

@@ -5,12 +5,7 @@ from typing import NotRequired
 import pulumi
 
 from gpuyard.plan.queueing.volcano import uses_volcano
-from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.kueue.chart import (
-    kueue_objects,
-    kueue_readiness_service,
-    kueue_release,
-)
+from gpuyard.render.kueue.chart import kueue_objects, kueue_readiness_service, kueue_release
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.render.volcano.chart import volcano_objects, volcano_release
 from gpuyard.render.volcano.queues import volcano_queue_objects
@@ -55,11 +50,29 @@ class Queueing(Component):
         plan = proof.plan
         state = {"platform": plan.name, "queueing": spec_without_defaults(plan.spec.queueing)}
         super().__init__("gpuyard:index:Queueing", name, state, opts, plan)
-        self._kind = "Queue" if uses_volcano(plan.spec) else "ClusterQueue"
-        if uses_volcano(plan.spec):
-            self._register_volcano(plan)
-        else:
-            self._register_kueue(plan)
+        volcano = uses_volcano(plan.spec)
+        self._kind = "Queue" if volcano else "ClusterQueue"
+        namespace = self._register(volcano_objects(plan) if volcano else kueue_objects(plan))
+        release = volcano_release(plan) if volcano else kueue_release(plan)
+        if release is not None:
+            chart = self._register_chart(plan, release, namespace)
+            if plan.spec.apply is not Apply.RENDER:
+                # Objects wait until a manager answers and the API server serves their kind.
+                self._expect(VOLCANO_GROUP if volcano else KUEUE_GROUP)
+                self._waits_for = self._after([chart])
+                if not volcano:
+                    self._waits_for = self._after(self._register([kueue_readiness_service(plan)]))
+        self._register(volcano_queue_objects(plan) if volcano else queueing_objects(plan))
+        self.flavors = pulumi.Output.from_input({})
+        if not volcano:
+            self.flavors = pulumi.Output.all(
+                **{
+                    each.name: after_created(
+                        each.flavor, self._object("ResourceFlavor", each.flavor)
+                    )
+                    for each in plan.pools
+                }
+            )
         self.queues = pulumi.Output.all(
             **{
                 team.name: after_created(team.cluster_queue, self.cluster_queue(team.cluster_queue))
@@ -67,34 +80,6 @@ class Queueing(Component):
             }
         )
         self.register_outputs({"flavors": self.flavors, "queues": self.queues})
-
-    def _register_kueue(self, plan: PlatformPlan) -> None:
-        namespace, release = self._register(kueue_objects(plan)), kueue_release(plan)
-        if release is not None:
-            chart = self._register_chart(plan, release, namespace)
-            if plan.spec.apply is not Apply.RENDER:
-                # Objects wait until a manager answers and the API server serves their kind.
-                self._expect(KUEUE_GROUP)
-                self._waits_for = self._after([chart])
-                self._waits_for = self._after(self._register([kueue_readiness_service(plan)]))
-        self._register(queueing_objects(plan))
-        self.flavors = pulumi.Output.all(
-            **{
-                pool.name: after_created(pool.flavor, self._object("ResourceFlavor", pool.flavor))
-                for pool in plan.pools
-            }
-        )
-
-    def _register_volcano(self, plan: PlatformPlan) -> None:
-        """Volcano's chart, then its queues: their kind and their webhooks come with the chart."""
-        namespace, release = self._register(volcano_objects(plan)), volcano_release(plan)
-        if release is not None:
-            chart = self._register_chart(plan, release, namespace)
-            if plan.spec.apply is not Apply.RENDER:
-                self._expect(VOLCANO_GROUP)
-                self._waits_for = self._after([chart])
-        self._register(volcano_queue_objects(plan))
-        self.flavors = pulumi.Output.from_input({})
 
     def cluster_queue(self, name: str) -> pulumi.CustomResource:
         """The resource of a team's queue, for resources that depend on it."""

@@ -9,13 +9,12 @@ from gpuyard.plan.sharing.dra import installs_dra_driver
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.resources.component import Component, after_created
-from gpuyard.resources.errors import PlatformRejected, unknown_name
 from gpuyard.resources.part_args import (
     LateValues,
     Part,
     PartArgs,
     TeamLike,
-    name_of_part,
+    own_part,
     read_part,
     read_stores,
     sections,
@@ -68,10 +67,7 @@ class Team(Component):
     ) -> None:
         proof, values = read_part(_PART, name, args, opts)
         plan = proof.plan
-        wanted, known = name_of_part(values["team"]), [team.name for team in plan.teams]
-        if wanted not in known:
-            raise PlatformRejected(name, [unknown_name("team", wanted, known)])
-        team = plan.team(wanted)
+        team = own_part(name, "team", values["team"], plan.teams)
         spec = next(one for one in plan.spec.teams if one.name == team.name)
         volumes = storage_objects(plan, team)
         what = f"{name}: the storage locations of {team.name}"

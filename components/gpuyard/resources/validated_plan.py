@@ -98,8 +98,25 @@ def read_args(
             allowed="{" + ", ".join(f'"{name}": …' for name in known) + "}",
         )
         raise PlatformRejected(component, [finding])
-    findings = [_missing(name) for name in required if name not in args]
-    findings += [_unknown(name, known) for name in args if name not in known]
+    findings = [
+        error("args.missing", (name,), f"`{name}` is missing", fix=Fix(message=f"add `{name}`"))
+        for name in required
+        if name not in args
+    ]
+    for name in (each for each in args if each not in known):
+        suggestion = nearest_name(name, known) if isinstance(name, str) else None
+        fix = Fix(message=f"write `{suggestion}`" if suggestion else "remove it")
+        given, allowed = format_input(name), ", ".join(known)
+        findings.append(
+            error(
+                "args.unknown",
+                (str(name),),
+                "unknown argument",
+                given=given,
+                allowed=allowed,
+                fix=fix,
+            )
+        )
     if findings:
         raise PlatformRejected(component, findings)
     return args
@@ -111,24 +128,3 @@ def _stack_config() -> Mapping[str, object]:
         key: pulumi.Config(key.partition(":")[0]).get(key.partition(":")[2]) for key in place_keys()
     }
     return {key: value for key, value in values.items() if value is not None}
-
-
-def _missing(name: str) -> Diagnostic:
-    return error(
-        "args.missing",
-        (name,),
-        f"`{name}` is missing",
-        fix=Fix(message=f"add `{name}`"),
-    )
-
-
-def _unknown(name: object, known: tuple[str, ...]) -> Diagnostic:
-    suggestion = nearest_name(name, known) if isinstance(name, str) else None
-    return error(
-        "args.unknown",
-        (str(name),),
-        "unknown argument",
-        given=format_input(name),
-        allowed=", ".join(known),
-        fix=Fix(message=f"write `{suggestion}`" if suggestion else "remove it"),
-    )

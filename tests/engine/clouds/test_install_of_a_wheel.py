@@ -8,7 +8,7 @@ import sys
 import pytest
 from testbed.plugins.cloud import installing
 
-from kit.wheels import installed
+from installations import installed
 
 
 @pytest.mark.always

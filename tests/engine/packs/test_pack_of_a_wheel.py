@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from installations import RUN, installed
 from kit.cluster import vault
-from kit.wheels import RUN, installed
 
 PROGRAM = """
 import pulumi

@@ -22,7 +22,7 @@ from testbed.plugins.kubernetes.values import Object
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.platform import platform_objects
-from gpuyard.resources.diagnosis.hooks import PAUSE_SECONDS, TRIES, unreachable_webhook
+from gpuyard.resources.diagnosis.hooks import WEBHOOK
 from gpuyard.resources.objects import object_token
 from kit.cluster.lab import MADE_ELSEWHERE
 
@@ -104,13 +104,13 @@ def _urn(expected: Object) -> str:
 
 def _answered(act: Callable[[], _T]) -> _T:
     """Retry while a webhook does not answer, like gpuyard's resource hooks."""
-    for _ in range(TRIES - 1):
+    for _ in range(WEBHOOK.tries - 1):
         try:
             return act()
         except ProviderError as error:
-            if not unreachable_webhook(str(error)):
+            if not WEBHOOK.pattern.search(str(error)):
                 raise
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(WEBHOOK.pause_seconds)
     return act()
 
 

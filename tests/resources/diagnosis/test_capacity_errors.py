@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import pulumi
 import pytest
 
-from gpuyard.resources.diagnosis import capacity_errors
-from gpuyard.resources.diagnosis.capacity_errors import (
-    NoInstancesLaunched,
+from gpuyard.resources import clouds
+from gpuyard.resources.clouds import (
     capacity_error_message,
     capacity_hook,
     reject_failed_groups,
@@ -80,7 +80,7 @@ def test_of_another_error_nothing_is_said(errors):
 def test_a_group_that_failed_ends_the_program_and_any_other_does_not():
     for status in (None, "ACTIVE", "DEGRADED", "CREATING"):
         reject_failed_groups("train", URN, status)
-    with pytest.raises(NoInstancesLaunched) as said:
+    with pytest.raises(pulumi.RunError) as said:
         reject_failed_groups("train", URN, "CREATE_FAILED")
     assert str(said.value) == (
         "pool train: its group lab-train-spot exists, failed at its creation and gets no nodes: "
@@ -90,15 +90,15 @@ def test_a_group_that_failed_ends_the_program_and_any_other_does_not():
 
 def test_the_hook_tells_and_never_retries(monkeypatch):
     told: list[str] = []
-    monkeypatch.setattr(capacity_errors, "monitor_supports_feature", lambda _: True)
-    monkeypatch.setattr(capacity_errors.pulumi, "ErrorHook", lambda name, run: (name, run))
-    monkeypatch.setattr(capacity_errors.pulumi, "ResourceHookBinding", lambda on_error: on_error)
-    monkeypatch.setattr(capacity_errors.pulumi.log, "warn", told.append)
+    monkeypatch.setattr(clouds, "monitor_supports_feature", lambda _: True)
+    monkeypatch.setattr(clouds.pulumi, "ErrorHook", lambda name, run: (name, run))
+    monkeypatch.setattr(clouds.pulumi, "ResourceHookBinding", lambda on_error: on_error)
+    monkeypatch.setattr(clouds.pulumi.log, "warn", told.append)
     ((name, tell),) = capacity_hook("lab-train-spot", "train")
     assert name == "gpuyard:lab-train-spot:machines"
     assert tell(Failure(("AccessDenied: no",))) is False
     assert told == []
     assert tell(Failure(("GCE_STOCKOUT",))) is False
     assert told[0].startswith("pool train: ")
-    monkeypatch.setattr(capacity_errors, "monitor_supports_feature", lambda _: False)
+    monkeypatch.setattr(clouds, "monitor_supports_feature", lambda _: False)
     assert capacity_hook("lab-train-spot", "train") is None

@@ -10,15 +10,16 @@ import pytest
 
 from gpuyard.resources import ClusterProvider, Platform
 from gpuyard.resources.diagnosis import hooks
-from gpuyard.resources.diagnosis.hooks import explain_error, hooks_of
-from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.diagnosis.ownership import field_managers, owner_of
-from gpuyard.resources.diagnosis.stuck_namespaces import (
+from gpuyard.resources.diagnosis.hooks import (
     conditions,
+    explain_error,
+    hooks_of,
     remaining_kinds,
     remaining_objects,
     stuck_namespace_message,
 )
+from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.diagnosis.ownership import field_managers, owner_of
 from kit.components import LAB
 
 AT = "2026-10-01T10:00:00Z"

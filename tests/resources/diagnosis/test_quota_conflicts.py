@@ -3,7 +3,7 @@
 import pulumi
 import pytest
 
-from gpuyard.resources.diagnosis.quota_conflicts import PAUSE_SECONDS, TRIES
+from gpuyard.resources.diagnosis.hooks import QUOTA_CONFLICT
 
 RACED = (
     'Operation cannot be fulfilled on resourcequotas "gpuyard": the object has been modified; '
@@ -20,13 +20,13 @@ def failed(*errors):
 
 def test_what_met_a_quota_that_two_wrote_at_once_comes_again_after_a_pause(said, again):
     assert again(failed(RACED)) is True
-    wanted = f"two writers changed quota gpuyard at the same time; retrying (1 of {TRIES})"
-    assert said == {"info": [wanted], "warn": [], "slept": [PAUSE_SECONDS]}
+    wanted = f"two writers changed quota gpuyard at the same time; retrying (1 of {QUOTA_CONFLICT.tries})"
+    assert said == {"info": [wanted], "warn": [], "slept": [QUOTA_CONFLICT.pause_seconds]}
 
 
 def test_it_comes_again_so_often_and_no_more(said, again):
-    assert again(failed(*[RACED] * (TRIES - 1))) is True
-    assert again(failed(*[RACED] * TRIES)) is False
+    assert again(failed(*[RACED] * (QUOTA_CONFLICT.tries - 1))) is True
+    assert again(failed(*[RACED] * QUOTA_CONFLICT.tries)) is False
     assert len(said["info"]) == 1
 
 

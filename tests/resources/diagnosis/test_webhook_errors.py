@@ -3,7 +3,7 @@
 import pulumi
 import pytest
 
-from gpuyard.resources.diagnosis.hooks import PAUSE_SECONDS, TRIES
+from gpuyard.resources.diagnosis.hooks import WEBHOOK
 
 NAME = "mclusterqueue.kb.io"
 CALLED = f'Internal error occurred: failed calling webhook "{NAME}": failed to call webhook: '
@@ -36,8 +36,8 @@ def failed(*errors, operation="create"):
 )
 def test_a_webhook_that_does_not_answer_is_asked_again_after_a_pause(said, again, error):
     assert again(failed(error)) is True
-    wanted = f"webhook {NAME} does not respond yet; retrying (1 of {TRIES})"
-    assert said == {"info": [wanted], "warn": [], "slept": [PAUSE_SECONDS]}
+    wanted = f"webhook {NAME} does not respond yet; retrying (1 of {WEBHOOK.tries})"
+    assert said == {"info": [wanted], "warn": [], "slept": [WEBHOOK.pause_seconds]}
 
 
 @pytest.mark.parametrize("operation", ["update", "delete"])
@@ -46,8 +46,8 @@ def test_whatever_is_done_to_an_object_waits_for_it(said, again, operation):
 
 
 def test_the_wait_has_an_end(said, again):
-    assert again(failed(*[REFUSED] * (TRIES - 1))) is True
-    assert again(failed(*[REFUSED] * TRIES)) is False
+    assert again(failed(*[REFUSED] * (WEBHOOK.tries - 1))) is True
+    assert again(failed(*[REFUSED] * WEBHOOK.tries)) is False
     assert len(said["info"]) == len(said["slept"]) == 1
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pulumi
 import pytest
 
-from gpuyard.resources.gpu_operator import driver_hooks, driver_rollout
+from gpuyard.resources.gpu_operator import driver_rollout
 from gpuyard.resources.gpu_operator.driver_rollout import (
     DriverRollout,
     DriverRolloutError,
@@ -519,7 +519,7 @@ def hooked(monkeypatch):
         return call
 
     for name in ("pause_rollout", "release_and_retry_nodes", "finish_rollout", "wait_for_driver"):
-        monkeypatch.setattr(driver_hooks, name, noted(name))
+        monkeypatch.setattr(driver_rollout, name, noted(name))
     monkeypatch.setattr(
         pulumi, "ResourceHook", lambda name, call: SimpleNamespace(name=name, call=call)
     )
@@ -533,7 +533,7 @@ def hooked(monkeypatch):
 
 
 def test_nodes_are_held_before_the_operator_is_told_and_looked_at_after_it(hooked):
-    bound = driver_hooks.rollout_hooks("lab", World(), PLAN, EXCHANGE)
+    bound = driver_rollout.rollout_hooks("lab", World(), PLAN, EXCHANGE)
     before, after = bound.before_update, bound.after_update
     assert (before[0].name, after[0].name) == (
         "gpuyard:lab:drivers:hold",
@@ -547,12 +547,12 @@ def test_nodes_are_held_before_the_operator_is_told_and_looked_at_after_it(hooke
 
 
 def test_a_record_waits_for_the_first_pool_and_lets_the_others_go(hooked):
-    first = driver_hooks.rollout_record_hooks("lab", World(), PLAN, DEV, EXCHANGE)
-    later = driver_hooks.rollout_record_hooks("lab", World(), PLAN, TRAIN, EXCHANGE)
+    first = driver_rollout.rollout_record_hooks("lab", World(), PLAN, DEV, EXCHANGE)
+    later = driver_rollout.rollout_record_hooks("lab", World(), PLAN, TRAIN, EXCHANGE)
     assert first.before_create == first.before_update
     assert hooked([*first.before_update, *later.before_update]) == [
         ("wait_for_driver", DEV, OLD, NEW),
         ("finish_rollout", TRAIN, NEW),
     ]
     assert first.before_update[0].name == "gpuyard:lab:drivers:dev"
-    assert driver_hooks.rollout_record_hooks("lab", World(), PLAN, DEV, DriverRollout()) is None
+    assert driver_rollout.rollout_record_hooks("lab", World(), PLAN, DEV, DriverRollout()) is None

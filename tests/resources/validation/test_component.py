@@ -75,11 +75,12 @@ def test_the_outputs_say_which_lower_floors_were_accepted(pulumi_mocks):
 def test_what_was_measured_stands_with_the_verdict_and_in_the_outputs(pulumi_mocks, monkeypatch):
     figure = {"least": 8, "most": 8, "floor": 8, "unit": "GPUs", "source": "the plan", "nodes": 2}
 
-    def measured(job, looks, plan, pool):
-        assert looks is None
-        return job.id.apply(lambda _: json.dumps({f"{pool.name}.x": figure}))
+    def measured(job, looks, name, space):
+        assert (looks, space) == (None, "gpu-operator")
+        pool = "train" if "-train-" in name else "serve"
+        return job.id.apply(lambda _: json.dumps({f"{pool}.x": figure}))
 
-    monkeypatch.setattr(component, "_measured", measured)
+    monkeypatch.setattr(component, "job_measurements", measured)
     graph = made(pulumi_mocks, TWO)
     assert {name: each["figures"] for name, each in outputs(graph).items()} == {
         "train": {"train.x": figure},
@@ -94,11 +95,12 @@ def test_what_nodes_do_not_have_alike_stands_with_the_verdict_and_in_the_outputs
 ):
     mixed = {"vbios": {"96.00.74": ["a", "b"], "96.00.A5": ["c"]}}
 
-    def unlike(job, looks, plan, pool):
+    def unlike(job, looks, read):
         assert looks is None
-        return job.id.apply(lambda _: json.dumps(mixed if pool.name == "train" else {}))
+        name = job.pulumi_resource_name
+        return job.id.apply(lambda _: json.dumps(mixed if "-train-" in name else {}))
 
-    monkeypatch.setattr(component, "_unlike", unlike)
+    monkeypatch.setattr(component, "wait_for_job", unlike)
     graph = made(pulumi_mocks, TWO)
     found = outputs(graph)
     assert {name: each["mixed"] for name, each in found.items()} == {"train": mixed, "serve": {}}

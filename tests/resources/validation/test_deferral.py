@@ -16,7 +16,7 @@ from gpuyard.resources.validation.deferral import (
     verdict_fields,
     with_attempt_annotation,
 )
-from gpuyard.resources.validation.job_results import job_passed_hook
+from gpuyard.resources.validation.job_results import all_nodes_validated_hook
 from kit.cases.figures import figures_line
 from kit.stacks import plan_of, platform, shared_pool
 
@@ -70,7 +70,7 @@ class Cluster:
         return {"items": found.get(kind, self.queues)}
 
     async def run_mutating(self, verb, kind, name, *rest):
-        assert (verb, rest[:4]) == ("patch", ("-n", SPACE, "--type", "merge"))
+        assert (verb, rest[:3]) == ("patch", ("-n", SPACE, "--type=merge"))
         given = json.loads(rest[-1])
         self.changed.append((kind, name, given))
         if self.refuses:
@@ -352,7 +352,9 @@ def test_the_watch_begins_before_the_job_is_made_and_the_verdict_waits_for_it(sa
     made, cluster = hooked(monkeypatch), Cluster()
     one = QueuedJobWatch(cluster, PLAN, JOB, SPACE)
     assert list(one.hook("lab")) == ["before_create"]
-    job_passed_hook("lab", cluster, JOB, SPACE)
+    all_nodes_validated_hook(
+        "worked", cluster, JOB.pool, JOB.name, nodes=JOB.nodes, space=SPACE, deferrable=True
+    )
     (name, begin), (_, checked) = made
     assert name == f"gpuyard:lab:{JOB.name}:watched"
 

@@ -8,14 +8,13 @@ import pulumi
 import pytest
 
 from gpuyard.render.validation.jobs import check_name, validation_objects
-from gpuyard.render.validation.work import DeferredJob, work_objects
+from gpuyard.render.validation.work import work_objects
 from gpuyard.resources.diagnosis.hooks import explain_error
-from gpuyard.resources.validation import component, job_results
+from gpuyard.resources.validation import job_results
 from gpuyard.resources.validation.job_results import (
     CheckFailed,
     all_nodes_validated_hook,
     format_failures,
-    job_passed_hook,
 )
 from kit.cases.figures import figures_line
 from kit.every import every
@@ -63,7 +62,7 @@ class Cluster:
 
 
 def said(*pods, nodes=2):
-    return format_failures(pods, nodes, LOOK, WHOLE).splitlines()
+    return format_failures("", pods, nodes, LOOK, WHOLE).splitlines()
 
 
 def test_a_failure_is_told_with_node_check_value_and_floor():
@@ -135,7 +134,7 @@ def test_figures_are_of_pods_that_passed_and_no_line_for_people():
     def read(looks):
         async def known():
             job = SimpleNamespace(id=pulumi.Output.from_input("job"))
-            return await component._measured(job, looks, PLAN, PLAN.pools[0]).future()
+            return await job_results.job_measurements(job, looks, NAME, "gpu-operator").future()
 
         return json.loads(asyncio.run(known()))
 
@@ -156,7 +155,10 @@ def test_nodes_that_are_not_alike_are_kept_and_warned_of(monkeypatch):
     def read(looks):
         async def known():
             job = SimpleNamespace(id=pulumi.Output.from_input("job"))
-            return await component._unlike(job, looks, PLAN, PLAN.pools[0]).future()
+            pool = PLAN.pools[0]
+            return await job_results.wait_for_job(
+                job, looks, lambda one: job_results.pool_inconsistencies(one, PLAN, pool)
+            ).future()
 
         return json.loads(asyncio.run(known()))
 
@@ -183,10 +185,12 @@ def before(cluster, monkeypatch):
     """The hook, called as the engine does before it writes the verdict down."""
     made = []
     monkeypatch.setattr(job_results, "pulumi", stand_in(made))
-    hooks = all_nodes_validated_hook("lab", cluster, PLAN, PLAN.pools[0])
+    hooks = all_nodes_validated_hook(
+        "checked", cluster, PLAN.pools[0], NAME, nodes=2, space="gpu-operator"
+    )
     assert sorted(hooks) == ["before_create", "before_update"]
     ((name, call),) = made
-    assert name == "gpuyard:lab:train:checked"
+    assert name == "checked"
     asyncio.run(call(None))
 
 
@@ -258,7 +262,7 @@ def test_a_share_that_is_wrong_is_told_once_however_many_pods_say_it():
         f"  14 of 17 pods have no verdict: {job_results.NO_VERDICT_REASON}",
         f"  fix: compare the node's advertised resources with the plan, then deploy again. {look}",
     ]
-    seen = job_results.format_share_failures([pod("dev-000")] * 17, 17, look)
+    seen = format_failures("shares", [pod("dev-000")] * 17, 17, look, WHOLE)
     assert "no verdict" not in seen
 
 
@@ -320,9 +324,10 @@ def test_the_verdict_of_work_is_that_of_its_own_job(monkeypatch):
 
     monkeypatch.setattr(job_results, "pulumi", stand_in(made))
     looks = SimpleNamespace(get=get, command=lambda *what: " ".join(what))
-    job_passed_hook("lab", looks, DeferredJob(PLAN.pools[0], "work-of-train", 2, {}), "gpuyard-lab")
-    ((name, call),) = made
-    assert name == "gpuyard:lab:work-of-train:worked"
+    all_nodes_validated_hook(
+        "worked", looks, PLAN.pools[0], "work-of-train", nodes=2, space="gpuyard-lab"
+    )
+    ((_, call),) = made
     with pytest.raises(CheckFailed, match="0 of 2 nodes were validated"):
         asyncio.run(call(None))
     whose = "batch.kubernetes.io/job-name=work-of-train"

@@ -8,16 +8,19 @@ import pulumi
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.provider import provider_of
 from gpuyard.render.cloud.graph import CLUSTER, CloudGraph
 from gpuyard.render.cloud.kubeconfig import ClusterAccess
 from gpuyard.resources.clouds import CloudResources
 from gpuyard.resources.clusters.connectivity import wait_until_reachable
 from gpuyard.resources.clusters.prerequisites import check_prerequisites
 from gpuyard.resources.component import Component, after_created
-from gpuyard.resources.errors import PlatformRejected, wrong_cloud_finding
+from gpuyard.resources.errors import PlatformRejected
 from gpuyard.resources.state import spec_without_defaults
 from gpuyard.resources.validated_plan import read_args, validate_platform
 from gpuyard.sdk_classes import resource_class
+from gpuyard.spec.platform import Cloud
+from gpuyard_core.findings import Fix, error
 from gpuyard_core.names import SYSTEM_POOL
 
 if TYPE_CHECKING:
@@ -55,7 +58,16 @@ class CloudCluster(Component):
         proof = validate_platform(values["platform"], opts)
         self._plan = plan = proof.plan
         if plan.provider.cluster_kind != kind:
-            raise PlatformRejected(name, [wrong_cloud_finding(kind, plan.cloud.value)])
+            required = next(each for each in Cloud if provider_of(each).cluster_kind == kind)
+            finding = error(
+                "args.cloud",
+                ("platform", "cloud"),
+                f"{kind} creates clusters on {required} only",
+                given=plan.cloud.value,
+                allowed=required,
+                fix=Fix(message=f"write cloud: {required}"),
+            )
+            raise PlatformRejected(name, [finding])
         cluster = plan.spec.cluster
         state: dict[str, Any] = {"platform": plan.name}
         if cluster is not None:
@@ -66,8 +78,15 @@ class CloudCluster(Component):
         profile = pulumi.Config(plan.cloud.value).get("profile")
         self._entry = cast("ClusterAccess", plan.provider.access(plan, profile))
         graph = graph or cast("CloudGraph", plan.provider.graph(plan))
+        self.graph = graph
+        """The graph of the whole platform; pools of the same program register their parts of it."""
+        self.resources = self._cloud
+        """The registered resources, which pools of the same program reference."""
         foundation = self._build(plan, graph, self._entry if entered else None)
-        self.kubeconfig = self._open(plan, self._entry)
+        self.identity: pulumi.Output[str] = self._cloud.resolve(self._entry.identity)
+        """Identifies the cluster; changes if a cluster of the same name replaces it."""
+        config = self._entry.kubeconfig(cluster_spec(plan.spec).existing or plan.name)
+        self.kubeconfig: pulumi.Output[str] = self._cloud.resolve(config)
         self.cluster_name = self._cloud.resolve(UnresolvedOutput("cluster.name"))
         self.endpoint = self._cloud.resolve(self._entry.endpoint)
         self.foundation = pulumi.Output.all(**foundation)
@@ -90,6 +109,11 @@ class CloudCluster(Component):
             self._resource = resource_class(kind).get(name, id_, opts)
         return self._resource or self._cloud.resource(CLUSTER)
 
+    @property
+    def _outputs(self) -> "ClusterResource":
+        """The cluster without the SDK's types, which type checkers of gpuyard do not load."""
+        return cast("ClusterResource", cast("Any", self).cluster)
+
     def _own_outputs(self) -> dict[str, pulumi.Output[str]]:
         """Outputs that only this kind of cluster has."""
         return {}
@@ -100,21 +124,6 @@ class CloudCluster(Component):
         identity = self._cloud.resolve(existing or UnresolvedOutput(created))
         return pulumi.Output.from_input(identity)
 
-    @property
-    def graph(self) -> CloudGraph:
-        """The graph of the whole platform; pools of the same program register their parts of it."""
-        return self._graph
-
-    @property
-    def resources(self) -> CloudResources:
-        """The registered resources, which pools of the same program reference."""
-        return self._cloud
-
-    @property
-    def store_names(self) -> dict[str, pulumi.Output[str]]:
-        """Cloud values for objects inside the cluster: storage locations, Karpenter's bootstrap values."""
-        return self._stores
-
     def _build(
         self, plan: PlatformPlan, graph: CloudGraph, entered: ClusterAccess | None
     ) -> dict[str, pulumi.Output[Any]]:
@@ -122,16 +131,16 @@ class CloudCluster(Component):
 
         If `entered`, an existing cluster must respond first.
         """
-        self._graph = graph
         ours = [each for each in graph.resources if each.part in {"", SYSTEM_POOL}]
         check_prerequisites(self, plan, graph.prerequisites)
         self._cloud.run_queries(self, graph.calls)
         answered = wait_until_reachable(plan, entered, self._cloud) if entered is not None else None
         waits = pulumi.ResourceOptions.merge(self._waits_for, answered)
         resources = self._cloud.register(self, ours, waits)
-        self._stores = {
+        self.store_names: dict[str, pulumi.Output[str]] = {
             name: self._cloud.resolve(value) for name, value in graph.late_values.items()
         }
+        """Cloud values for objects inside the cluster: storage locations, Karpenter's bootstrap values."""
         names = graph.external_values(pool.stable_name for pool in plan.pools)
         # No node is created before its cluster is complete: each value waits for all resources.
         ready = after_created(True, *resources)  # noqa: FBT003  any value
@@ -141,15 +150,3 @@ class CloudCluster(Component):
             )
             for name in names
         }
-
-    def _open(self, plan: PlatformPlan, reach: ClusterAccess) -> pulumi.Output[str]:
-        """The kubeconfig; sets the cluster's identity, which changes when the cluster is replaced."""
-        self._identity: pulumi.Output[str] = self._cloud.resolve(reach.identity)
-        config = reach.kubeconfig(cluster_spec(plan.spec).existing or plan.name)
-        text: pulumi.Output[str] = self._cloud.resolve(config)
-        return text
-
-    @property
-    def identity(self) -> pulumi.Output[str]:
-        """Identifies the cluster; changes if a cluster of the same name replaces it."""
-        return self._identity

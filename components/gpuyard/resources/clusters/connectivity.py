@@ -32,19 +32,6 @@ and gpuyard does not check.
 """
 
 
-class ClusterUnreachable(pulumi.RunError):
-    """The cluster exists, but its API server is unreachable."""
-
-    def __init__(self, name: str, endpoint: str, why: str) -> None:
-        super().__init__(
-            f"cluster.existing: the API server of the cluster {name} does not answer at "
-            f"{endpoint}: {why}\n  nothing was created or changed\n  fix: deploy from a network "
-            "that reaches it (a private endpoint needs a VPN or a runner in its network), or add "
-            "your address range to the allowed ones; if the cluster was deleted: "
-            f"{DELETE_UNREACHABLE_VARIABLE}=true pulumi destroy"
-        )
-
-
 def wait_until_reachable(
     plan: PlatformPlan, reach: ClusterAccess, cloud: CloudResources
 ) -> pulumi.ResourceOptions | None:
@@ -69,7 +56,13 @@ def _is_mocked() -> bool:
 async def _nothing(name: str, endpoint: str, authority: str | None) -> list[pulumi.Resource]:
     """Wait for the response; there are no resources to depend on."""
     if why := await asyncio.to_thread(unreachable_message, endpoint, authority):
-        raise ClusterUnreachable(name, endpoint, why)
+        raise pulumi.RunError(
+            f"cluster.existing: the API server of the cluster {name} does not answer at "
+            f"{endpoint}: {why}\n  nothing was created or changed\n  fix: deploy from a network "
+            "that reaches it (a private endpoint needs a VPN or a runner in its network), or add "
+            "your address range to the allowed ones; if the cluster was deleted: "
+            f"{DELETE_UNREACHABLE_VARIABLE}=true pulumi destroy"
+        )
     return []
 
 

@@ -76,8 +76,7 @@ class EksCluster(CloudCluster):
     @property
     def arn(self) -> pulumi.Output[str]:
         """ARN of the cluster."""
-        result: pulumi.Output[str] = self.cluster.arn
-        return result
+        return self._outputs.arn
 
     @property
     def oidc(self) -> pulumi.Output[str]:
@@ -85,31 +84,19 @@ class EksCluster(CloudCluster):
 
         gpuyard registers no IAM OIDC provider: its workloads use EKS Pod Identity.
         """
-        result: pulumi.Output[str] = self.cluster.identities.apply(
-            lambda found: found[0].oidcs[0].issuer
-        )
-        return result
+        return self._outputs.identities.apply(lambda found: found[0].oidcs[0].issuer)
 
     @property
     def network(self) -> pulumi.Output[str]:
         """Id of the VPC."""
-        result: pulumi.Output[str] = self.cluster.vpc_config.apply(
-            lambda config: config.vpc_id or ""
-        )
-        return result
+        return self._outputs.vpc_config.apply(lambda config: config.vpc_id or "")
 
     @property
     def subnets(self) -> pulumi.Output[list[str]]:
         """Ids of the subnets of the control plane."""
-        result: pulumi.Output[list[str]] = self.cluster.vpc_config.apply(
-            lambda config: list(config.subnet_ids)
-        )
-        return result
+        return self._outputs.vpc_config.apply(lambda config: list(config.subnet_ids))
 
     @property
     def security_group(self) -> pulumi.Output[str]:
         """Id of the security group that EKS creates for the control plane and the nodes."""
-        result: pulumi.Output[str] = self.cluster.vpc_config.apply(
-            lambda config: config.cluster_security_group_id or ""
-        )
-        return result
+        return self._outputs.vpc_config.apply(lambda config: config.cluster_security_group_id or "")

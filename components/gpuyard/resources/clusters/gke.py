@@ -79,10 +79,9 @@ class GkeCluster(CloudCluster):
     @property
     def workload_pool(self) -> pulumi.Output[str]:
         """Workload identity pool of the cluster's service accounts; empty without Workload Identity."""
-        result: pulumi.Output[str] = self.cluster.workload_identity_config.apply(
+        return self._outputs.workload_identity_config.apply(
             lambda config: (config.workload_pool if config else None) or ""
         )
-        return result
 
     @property
     def node_role(self) -> pulumi.Output[str]:
@@ -92,14 +91,12 @@ class GkeCluster(CloudCluster):
     @property
     def network(self) -> pulumi.Output[str]:
         """The VPC network, as Google Cloud writes it in the cluster."""
-        result: pulumi.Output[str] = self.cluster.network.apply(lambda name: name or "")
-        return result
+        return self._outputs.network.apply(lambda name: name or "")
 
     @property
     def subnets(self) -> pulumi.Output[list[str]]:
         """The subnetwork of the cluster's nodes."""
-        result: pulumi.Output[list[str]] = self.cluster.subnetwork.apply(lambda name: [name])
-        return result
+        return self._outputs.subnetwork.apply(lambda name: [name])
 
     @property
     def security_group(self) -> pulumi.Output[str]:

@@ -1,6 +1,6 @@
 """Error hooks: diagnoses in addition to the provider's error if an object cannot be created or deleted.
 
-Three hooks also retry: an object waits for its CRD if a chart of the same program installs it, for
+A hook also retries: an object waits for its CRD if a chart of the same program installs it, for
 its webhook if that does not respond, and is created again after a quota write conflict.
 
 The provider names the object. Its owner, or what blocks a namespace, needs a further query. Pulumi
@@ -13,8 +13,8 @@ https://www.pulumi.com/docs/iac/concepts/resources/options/hooks
 import asyncio
 import itertools
 import re
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pulumi
 from pulumi.runtime.proto import resource_pb2
@@ -28,10 +28,7 @@ from gpuyard.resources.diagnosis.missing_crds import (
     parse_missing_kind,
 )
 from gpuyard.resources.diagnosis.ownership import field_managers, owner_of
-from gpuyard.resources.diagnosis.quota_conflicts import PAUSE_SECONDS as RACED_SECONDS
-from gpuyard.resources.diagnosis.quota_conflicts import quota_conflict_retry
 from gpuyard.resources.diagnosis.removed_teams import admitted_workloads
-from gpuyard.resources.diagnosis.stuck_namespaces import remaining_kinds, stuck_namespace_message
 from gpuyard.resources.validation.job_results import failed_check_message, is_node_validation_job
 from gpuyard_core.names import GPU_OPERATOR_NAMESPACE, PLATFORM_LABEL, TEAM_LABEL
 
@@ -48,37 +45,45 @@ _NAMED_FOR = {
     "WorkloadPriorityClass": "the priority",
 }
 """Objects without the platform's name: which part of the stack file determines the name of each."""
+_RESOURCES = re.compile(r"(\S+?)\.? has \d+ resource instances")
+_ALL_SHOWN = 10
 _AGGREGATION = "clusterrole-aggregation-controller"
-TRIES = 12
-PAUSE_SECONDS = 5.0
-"""Pause between two tries: all tries take one minute, in which pods start and their endpoints
-appear.
-"""
-_UNANSWERED = re.compile(
-    r'failed calling webhook "(?P<name>[^"]+)": failed to call webhook: .*?'
-    r"(connection refused|connection reset by peer|no endpoints available|no route to host|i/o timeout"
-    r"|context deadline exceeded|Client\.Timeout exceeded|unexpected EOF|: EOF"
-    r"|TLS handshake (timeout|error)|certificate signed by unknown authority)",
-    re.DOTALL,
+
+
+class TransientError(NamedTuple):
+    """An error after which the same request succeeds later."""
+
+    pattern: re.Pattern[str]
+    message: str
+    tries: int
+    pause_seconds: float
+
+
+WEBHOOK = TransientError(
+    re.compile(
+        r'failed calling webhook "(?P<name>[^"]+)": failed to call webhook: .*?'
+        r"(connection refused|connection reset by peer|no endpoints available|no route to host|i/o timeout"
+        r"|context deadline exceeded|Client\.Timeout exceeded|unexpected EOF|: EOF"
+        r"|TLS handshake (timeout|error)|certificate signed by unknown authority)",
+        re.DOTALL,
+    ),
+    "webhook {} does not respond yet",
+    tries=12,
+    pause_seconds=5.0,
 )
-
-
-def unreachable_webhook(error: str) -> str:
-    """The webhook that did not respond; "" if the operation failed for another reason."""
-    match = _UNANSWERED.search(error)
-    return match["name"] if match else ""
-
-
-def webhook_retry(args: pulumi.ErrorHookArgs) -> str:
-    """The log message of a retry; "" if there is nothing to wait for, or after the last try."""
-    name = unreachable_webhook(args.errors[0]) if args.errors else ""
-    if not name or len(args.errors) >= TRIES:
-        return ""
-    return f"webhook {name} does not respond yet; retrying ({len(args.errors)} of {TRIES})"
-
-
-_PAUSES = {webhook_retry: PAUSE_SECONDS, quota_conflict_retry: RACED_SECONDS}
-"""Transient errors: the function with the log message of each, and the seconds until the next try."""
+"""All tries take one minute, in which pods start and their endpoints appear."""
+QUOTA_CONFLICT = TransientError(
+    re.compile(
+        r'Operation cannot be fulfilled on resourcequotas "(?P<name>[^"]+)": the object has been modified'
+    ),
+    "two writers changed quota {} at the same time",
+    tries=10,
+    pause_seconds=1.0,
+)
+"""Each counted object updates its ResourceQuota, and so does the controller that recounts it. After
+some conflicts the API server fails the creation, and the official provider gives up. An exceeded
+quota has another message. https://github.com/helm/helm/issues/9710
+"""
 
 
 def hooks_of(
@@ -95,20 +100,20 @@ def hooks_of(
         if again := missing_kind_retry(args, brought):
             pulumi.log.info(again)
             return True
-        for waits, seconds in _PAUSES.items():
-            if again := waits(args):
-                pulumi.log.info(again)
-                await asyncio.sleep(seconds)
+        tried = len(args.errors)
+        for each in (WEBHOOK, QUOTA_CONFLICT):
+            match = each.pattern.search(args.errors[0]) if args.errors else None
+            if match and tried < each.tries:
+                message = each.message.format(match["name"])
+                pulumi.log.info(f"{message}; retrying ({tried} of {each.tries})")
+                await asyncio.sleep(each.pause_seconds)
                 return True
         try:
-            message = await explain_error(kubectl, args, brought)
+            # A warning: the provider reports the error, and a hook of the user may still retry it.
+            if explanation := await explain_error(kubectl, args, brought):
+                pulumi.log.warn(explanation)
         except Exception as problem:  # noqa: BLE001  an explanation that fails must not hide the failure
             pulumi.log.debug(f"gpuyard could not diagnose the failure of {args.urn}: {problem}")
-            message = None
-        if message:
-            # A warning: the provider reports the error, and a hook of the user may still retry
-            # it.
-            pulumi.log.warn(message)
         return False
 
     # The state stores a hook's name: it must be unique and the same at each run.
@@ -132,15 +137,10 @@ async def explain_error(
     if args.failed_operation in {"create", "update"} and is_node_validation_job(obj):
         return await failed_check_message(kubectl, obj)
     if args.failed_operation == "delete":
-        return await _undeleted(kubectl, obj, "\n".join(args.errors))
-    return None
-
-
-async def _undeleted(kubectl: Kubectl, obj: Mapping[str, Any], error: str) -> str | None:
-    if obj.get("kind") == "Namespace" and _TIMED_OUT in error:
-        return await _stuck(kubectl, obj["metadata"]["name"])
-    if obj.get("kind") == "ClusterQueue" and _IN_USE in error:
-        return await _queue_in_use(kubectl, obj["metadata"]["name"])
+        blocked = {"Namespace": (_TIMED_OUT, _stuck), "ClusterQueue": (_IN_USE, _queue_in_use)}
+        text, explain = blocked.get(str(obj.get("kind")), ("", None))
+        if explain is not None and text in "\n".join(args.errors):
+            return await explain(kubectl, obj["metadata"]["name"])
     return None
 
 
@@ -247,3 +247,60 @@ async def _stuck(kubectl: Kubectl, name: str) -> str:
         result = await kubectl.get(",".join(kinds), "-n", name)
         items = result.get("items") if result is not None else None
     return stuck_namespace_message(namespace, items)
+
+
+def conditions(namespace: Mapping[str, Any]) -> list[str]:
+    """What the namespace's conditions report: remaining objects, finalizers, an unavailable API.
+
+    The namespace controller writes kinds, counts and finalizers, but no names of objects
+    (kubernetes/pkg/controller/namespace/deletion/status_condition_utils.go, 1.36).
+    """
+    return [
+        str(one.get("message"))
+        for one in namespace.get("status", {}).get("conditions") or []
+        if one.get("status") == "True" and str(one.get("type", "")).startswith("Namespace")
+    ]
+
+
+def remaining_kinds(namespace: Mapping[str, Any]) -> list[str]:
+    """The kinds of the remaining objects in kubectl's notation: `pods`, `widgets.example.com`."""
+    results = (_RESOURCES.findall(message) for message in conditions(namespace))
+    return sorted({kind for kinds in results for kind in kinds})
+
+
+def remaining_objects(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The remaining objects, those with finalizers first, up to a limit."""
+    lines = [text for _, text in sorted(map(_remaining_object, items))]
+    more = len(lines) - _ALL_SHOWN
+    return lines if more <= 0 else [*lines[:_ALL_SHOWN], f"and {more} more"]
+
+
+def _remaining_object(obj: Mapping[str, Any]) -> tuple[bool, str]:
+    """Whether it has no finalizer, and its description."""
+    meta = obj.get("metadata", {})
+    place = f"{obj.get('kind')} {meta.get('namespace')}/{meta.get('name')}"
+    if finalizers := meta.get("finalizers"):
+        return False, f"{place} has finalizers {', '.join(finalizers)}"
+    since = meta.get("deletionTimestamp")
+    until = f"its deletion was requested at {since}" if since else "no deletion was requested"
+    return True, f"{place} has no finalizer, and {until}"
+
+
+def stuck_namespace_message(
+    namespace: Mapping[str, Any], items: Sequence[Mapping[str, Any]] | None
+) -> str:
+    """Explain why a namespace is not deleted; `items` is None if the query failed."""
+    name = namespace.get("metadata", {}).get("name")
+    lines = conditions(namespace) or ["its status does not report the remaining objects"]
+    if items is not None:
+        lines += remaining_objects(items)
+    elif kinds := remaining_kinds(namespace):
+        columns = "KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers"
+        kind_list, form = ",".join(kinds), f"custom-columns={columns}"
+        lines.append(f"list the objects: kubectl get {kind_list} -n {name} -o {form}")
+    lines.append(
+        "fix: restart the controller that owns the finalizer; it removes the finalizer after "
+        "cleanup, and the namespace is deleted. Remove it manually only if that controller no "
+        "longer exists."
+    )
+    return "\n  ".join((f"Namespace {name} is stuck in deletion:", *lines))

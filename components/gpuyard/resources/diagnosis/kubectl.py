@@ -9,12 +9,7 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.kubectl import (
-    context_option,
-    parse_json_object,
-    run_kubectl,
-    run_mutating_kubectl,
-)
+from gpuyard.kubectl import context_option, parse_json_object, run_kubectl, run_mutating_kubectl
 
 
 def label_selector(labels: Mapping[str, str], *more: str) -> str:
@@ -31,19 +26,21 @@ class Kubectl:
 
     async def get(self, *what: str) -> dict[str, Any] | None:
         """`kubectl get` as JSON; None if the query failed."""
-        return parse_json_object(await self._query(*what, "-o", "json", "--show-managed-fields"))
+        return parse_json_object(
+            await self.run("get", *what, "-o", "json", "--show-managed-fields")
+        )
 
     async def names(self, *what: str) -> list[str] | None:
         """The objects as `kind/name`, without their content, which may be secret."""
-        text = await self._query(*what, "-o", "name")
+        text = await self.run("get", *what, "-o", "name")
         return None if text is None else text.split()
 
     async def run(self, *what: str) -> str | None:
         """Output of a read-only command; None if it failed."""
         reached, config = await self._reached()
-        return (
-            await asyncio.to_thread(run_kubectl, config, self.context, *what) if reached else None
-        )
+        if not reached:
+            return None
+        return await asyncio.to_thread(run_kubectl, config, self.context, *what)
 
     async def run_mutating(self, *what: str) -> str:
         """Run a command that changes something; returns its error, or ""."""
@@ -61,14 +58,6 @@ class Kubectl:
             how = ("--server-side", "--force-conflicts", f"--field-manager={manager}")
             return await self.run_mutating("apply", *how, "-f", file.name)
 
-    async def _query(self, *what: str) -> str | None:
-        reached, config = await self._reached()
-        return (
-            await asyncio.to_thread(run_kubectl, config, self.context, "get", *what)
-            if reached
-            else None
-        )
-
     async def _reached(self) -> tuple[bool, str | None]:
         """Whether the cluster exists, and its kubeconfig, None for the ambient one."""
         # The future contains a secret's plain value.
@@ -79,3 +68,29 @@ class Kubectl:
     def command(self, *what: str) -> str:
         """The command for the user, who has the kubeconfig."""
         return " ".join(("kubectl", *context_option(self.context), *what))
+
+
+async def merge_patch(
+    kubectl: Kubectl, kind: str, name: str, namespace: str, change: Mapping[str, Any]
+) -> str:
+    """Patch an object; returns the error, or ""."""
+    where = (kind, name, *(["-n", namespace] if namespace else []))
+    return await kubectl.run_mutating("patch", *where, "--type=merge", "-p", json.dumps(change))
+
+
+async def last_message(kubectl: Kubectl, app: str, node: str) -> str:
+    """The last log lines of an agent's pod on the node; "" if it has none or they cannot be read."""
+    where = ("-A", "-l", f"app={app}", "--field-selector", f"spec.nodeName={node}")
+    for pod in (await kubectl.get("pods", *where) or {}).get("items") or []:
+        meta = pod["metadata"]
+        if log_text := await kubectl.run("logs", meta["name"], "-n", meta["namespace"], "--tail=3"):
+            return " ".join(log_text.split())
+    return ""
+
+
+async def event_messages(kubectl: Kubectl, node: str, reason: str) -> list[str]:
+    """Messages of a node's events with this reason, the latest last."""
+    fields = f"involvedObject.name={node},reason={reason}"
+    result = await kubectl.get("events", "-A", "--field-selector", fields) or {}
+    events = sorted(result.get("items") or [], key=lambda one: str(one.get("lastTimestamp")))
+    return [str(each["message"]) for each in events]

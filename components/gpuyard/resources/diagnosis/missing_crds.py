@@ -70,22 +70,17 @@ def missing_kind_message(
 ) -> str:
     """Explain why an object does not exist; `definitions` is None if the query failed."""
     waited = f", after {TRIES} tries" if ours else ""
-    first = f"{kind.kind} {name} was not created: the API server does not serve {kind}{waited}."
-    return "\n".join((first, *(f"  {line}" for line in _lines(kind, definitions, look, ours=ours))))
-
-
-def _lines(
-    kind: MissingKind, definitions: Sequence[Mapping[str, Any]] | None, look: str, *, ours: bool
-) -> Iterator[str]:
+    lines = [f"{kind.kind} {name} was not created: the API server does not serve {kind}{waited}."]
     results = [one for one in definitions or () if _defines(one, kind)]
     for one in results:
-        yield from _state(one, kind)
+        lines += _state(one, kind)
     if definitions is not None and not results:
-        yield "the cluster has no CRD for it"
+        lines.append("the cluster has no CRD for it")
     if ours or results:
-        yield f"fix: run the same command again when this shows the kind: {look}"
+        lines.append(f"fix: run the same command again when this shows the kind: {look}")
     else:
-        yield "; ".join(filter(None, ("fix: install the CRD first", _hint(kind.group))))
+        lines.append("; ".join(filter(None, ("fix: install the CRD first", _hint(kind.group)))))
+    return "\n  ".join(lines)
 
 
 def _hint(group: str) -> str:

@@ -1,7 +1,7 @@
 """GpuOperator component: the operator's chart, or configuration for an existing operator."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NotRequired
+from typing import Any, NotRequired
 
 import pulumi
 
@@ -19,18 +19,12 @@ from gpuyard.resources.clusters.change_preview import last_known_state
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of
-from gpuyard.resources.gpu_operator.driver_hooks import rollout_hooks
-from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout
+from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout, rollout_hooks
 from gpuyard.resources.part_args import Part, PartArgs, read_part, sections
 from gpuyard.resources.state import spec_without_defaults
 from gpuyard_core.names import CLUSTER_POLICY
 
-if TYPE_CHECKING:
-    from gpuyard.plan.records import PlatformPlan
-
 NO_ROLLOUT = DriverRollout()
-_Object = Mapping[str, Any]
-
 _PART = Part("GpuOperator", ("gpu_operator",))
 
 
@@ -69,45 +63,30 @@ class GpuOperator(Component):
             "gpuOperator": spec_without_defaults(plan.spec.gpu_operator),
         }
         super().__init__("gpuyard:index:GpuOperator", name, state, opts, plan)
-        self._telling = self._telling_hooks(name, plan, exchange)
-        self._plan = plan
-        deployed = last_known_state() if self._ours is not None else None
-        objects = gpu_operator_objects(plan)
-        policies, others = _separate(
-            with_referenced_node_configs(objects, deployed) if deployed else objects
-        )
-        resources = self._register(others)
-        resources += (policy := self._register(policies, first=self._telling))
-        self.chart = self._install_chart(plan, resources)
+        looks, hooks, self._plan = self._kubectl, None, plan
+        if looks is not None and driver_rollout_pools(plan):
+            hooks = rollout_hooks(name, looks, plan, exchange)
+        objects: Sequence[Mapping[str, Any]] = gpu_operator_objects(plan)
+        if self._ours is not None and (deployed := last_known_state()):
+            objects = with_referenced_node_configs(objects, deployed)
+        # On simulated nodes a ClusterPolicy sets the driver version.
+        resources = self._register(each for each in objects if each["kind"] != "ClusterPolicy")
+        policies = [each for each in objects if each["kind"] == "ClusterPolicy"]
+        resources += (policy := self._register(policies, first=hooks))
+        self.chart: list[pulumi.CustomResource] = []
+        if (operator := gpu_operator_release(plan)) is not None:
+            self.chart.append(self._register_chart(plan, operator, resources, first=hooks))
+        if (dra_driver := dra_driver_release(plan)) is not None:
+            self.chart.append(self._register_chart(plan, dra_driver, resources, "dra-driver"))
         self.told = policy or self.chart
         """The object that sets the driver version."""
-        if self._ours is not None and self._ours.kubectl is not None:
-            warn_other_operator(self._ours.kubectl, plan)
+        if looks is not None:
+            warn_other_operator(looks, plan)
         mig, plugin = config_map_names(plan.spec)
         names: dict[str, str] = {"migManager": mig, "devicePlugin": plugin}
         reads = bool(resources) and not operator_serves_dra_claims(plan.spec)
         self.configurations = after_created(names if reads else {}, *resources)
         self.register_outputs({"configurations": self.configurations})
-
-    def _telling_hooks(
-        self, name: str, plan: "PlatformPlan", exchange: DriverRollout
-    ) -> pulumi.ResourceHookBinding | None:
-        """Created once: the engine rejects a second hook of the same name."""
-        looks = self._ours.kubectl if self._ours is not None else None
-        if looks is None or not driver_rollout_pools(plan):
-            return None
-        return rollout_hooks(name, looks, plan, exchange)
-
-    def _install_chart(
-        self, plan: "PlatformPlan", resources: list[pulumi.CustomResource]
-    ) -> list[pulumi.CustomResource]:
-        operator, dra_driver = gpu_operator_release(plan), dra_driver_release(plan)
-        installed: list[pulumi.CustomResource] = []
-        if operator is not None:
-            installed.append(self._register_chart(plan, operator, resources, first=self._telling))
-        if dra_driver is not None:
-            installed.append(self._register_chart(plan, dra_driver, resources, "dra-driver"))
-        return installed
 
     def agent_configuration(self) -> list[pulumi.CustomResource]:
         """Configuration that node agents read at their start; nodes wait for it."""
@@ -116,12 +95,6 @@ class GpuOperator(Component):
             () if operator_serves_dra_claims(self._plan.spec) else config_map_names(self._plan.spec)
         )
         return [self._object("ConfigMap", each, space) for each in read]
-
-
-def _separate(objects: Sequence[_Object]) -> tuple[list[_Object], list[_Object]]:
-    """The policy that sets the driver version on simulated nodes, and all other objects."""
-    policies = [each for each in objects if each["kind"] == "ClusterPolicy"]
-    return policies, [each for each in objects if each["kind"] != "ClusterPolicy"]
 
 
 def warn_other_operator(kubectl: Kubectl, plan: PlatformPlan) -> pulumi.Output[str] | None:

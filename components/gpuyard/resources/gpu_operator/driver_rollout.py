@@ -16,9 +16,14 @@ from typing import Any
 
 import pulumi
 
+from gpuyard.changes.platforms import driver_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.resources.diagnosis.kubectl import Kubectl, label_selector
-from gpuyard.resources.gpu_operator.pod_messages import event_messages, last_message
+from gpuyard.resources.diagnosis.kubectl import (
+    Kubectl,
+    event_messages,
+    label_selector,
+    last_message,
+)
 from gpuyard_core.names import (
     DRIVER_VERSION_LABEL,
     DRIVER_WAITS_LABEL,
@@ -71,6 +76,44 @@ class DriverRollout:
             and pool.stable_name not in self.pending_pools
             and pool.start_nodes > 0
         )
+
+
+def rollout_hooks(
+    name: str, kubectl: Kubectl, plan: PlatformPlan, exchange: DriverRollout
+) -> pulumi.ResourceHookBinding:
+    """Hooks around the change of the operator's driver version."""
+
+    async def before(_: pulumi.ResourceHookArgs) -> None:
+        await pause_rollout(kubectl, plan, exchange)
+
+    async def after(_: pulumi.ResourceHookArgs) -> None:
+        await release_and_retry_nodes(kubectl, plan, exchange)
+
+    return pulumi.ResourceHookBinding(
+        before_update=[pulumi.ResourceHook(f"gpuyard:{name}:drivers:hold", before)],
+        after_update=[pulumi.ResourceHook(f"gpuyard:{name}:drivers:back", after)],
+    )
+
+
+def rollout_record_hooks(
+    name: str, kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan, exchange: DriverRollout
+) -> pulumi.ResourceHookBinding | None:
+    """Hooks before the record of a pool's driver is written; None if its driver does not change."""
+    waits, tries = exchange.is_pending(pool), exchange.is_awaited(pool)
+    if not waits and not tries:
+        return None
+
+    async def before(_: pulumi.ResourceHookArgs) -> None:
+        comes = driver_of(plan, pool)
+        if waits:
+            await finish_rollout(kubectl, plan, pool, comes=comes)
+        else:
+            had = exchange.previous_drivers[pool.stable_name]
+            await wait_for_driver(kubectl, plan, pool, had=had, comes=comes)
+
+    hook = pulumi.ResourceHook(f"gpuyard:{name}:drivers:{pool.stable_name}", before)
+    # earlier gpuyard releases wrote no record
+    return pulumi.ResourceHookBinding(before_create=[hook], before_update=[hook])
 
 
 async def pause_rollout(kubectl: Kubectl, plan: PlatformPlan, exchange: DriverRollout) -> None:

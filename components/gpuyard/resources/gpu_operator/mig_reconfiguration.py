@@ -7,15 +7,13 @@ engine's own update comes last and changes nothing more, so its state and the no
 """
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
 import pulumi
 
-from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.gpu_operator.pod_messages import event_messages, last_message
+from gpuyard.resources.diagnosis.kubectl import Kubectl, event_messages, last_message, merge_patch
 from gpuyard_core.manifests.gpu_requests import is_gpu_resource
 from gpuyard_core.names import (
     EVICTED_LABEL,
@@ -108,7 +106,7 @@ async def _empty(kubectl: Kubectl, node: str) -> None:
             )
         for namespace, workload in {(pod["metadata"]["namespace"], _workload(pod)) for pod in pods}:
             change = {"metadata": {"labels": {EVICTED_LABEL: "true"}}, "spec": {"active": False}}
-            await _patch(kubectl, _WORKLOADS, workload, change, namespace)
+            await merge_patch(kubectl, _WORKLOADS, workload, namespace, change)
     await _release(kubectl)
     raise MigReconfigureError(
         f"pods on node {node} did not end within {DRAIN_SECONDS:.0f} s: its GPUs are not "
@@ -123,7 +121,7 @@ async def _release(kubectl: Kubectl) -> None:
     for each in (result or {}).get("items") or []:
         change = {"metadata": {"labels": {EVICTED_LABEL: None}}, "spec": {"active": True}}
         meta = each["metadata"]
-        await _patch(kubectl, _WORKLOADS, meta["name"], change, meta["namespace"])
+        await merge_patch(kubectl, _WORKLOADS, meta["name"], meta["namespace"], change)
 
 
 async def _apply_layout(kubectl: Kubectl, node: str, expected: Labels, write: Write | None) -> str:
@@ -146,7 +144,7 @@ async def _apply_layout(kubectl: Kubectl, node: str, expected: Labels, write: Wr
 
 async def relabel(kubectl: Kubectl, node: str, labels: Labels) -> str:
     """Change these labels of a node and no others."""
-    return await _patch(kubectl, "node", node, {"metadata": {"labels": labels}})
+    return await merge_patch(kubectl, "node", node, "", {"metadata": {"labels": labels}})
 
 
 async def _reason(kubectl: Kubectl, node: str, config: str) -> str:
@@ -188,16 +186,6 @@ def _workload(pod: _Object) -> str:
 def pod_name(pod: _Object) -> str:
     """The pod's name in messages."""
     return f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']}"
-
-
-async def _patch(
-    kubectl: Kubectl, kind: str, name: str, change: Mapping[str, Any], namespace: str = ""
-) -> str:
-    """Returns the error, or ""."""
-    where = ("-n", namespace) if namespace else ()
-    return await kubectl.run_mutating(
-        "patch", kind, name, *where, "--type=merge", "-p", json.dumps(change)
-    )
 
 
 async def _until(seconds: float, look: Callable[[], Awaitable[Any]]) -> AsyncGenerator[Any, None]:

@@ -21,7 +21,6 @@ from gpuyard.render.validation.jobs import (
     verdict_object,
 )
 from gpuyard.resources.component import Component, after_created
-from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.part_args import Part, PartArgs, read_part, sections
 from gpuyard.resources.state import spec_without_defaults
 from gpuyard.resources.validation.job_results import (
@@ -120,7 +119,9 @@ class Validation(Component):
         self._plan, self._called = plan, name
         now = [pool for pool in checked_pools(plan) if pool.stable_name not in later]
         self._register(validator_objects(plan))
-        self._gates = [each for each in self._register(gate_objects(plan)) if _looks_later(each)]
+        agent = "kubernetes:apps/v1:DaemonSet"
+        gates = self._register(gate_objects(plan))
+        self._gates = [each for each in gates if each.pulumi_resource_type == agent]
         self._check(now)
         self._figures: dict[str, pulumi.Output[dict[str, Measurement]]] = {}
         self._mixed: dict[str, pulumi.Output[dict[str, dict[str, list[str]]]]] = {}
@@ -150,9 +151,8 @@ class Validation(Component):
         The controller that acts on verdicts is not awaited: it would cordon a bad node, the Job
         would find no place on it, and no result would be reported.
         """
-        before, self._waits_for = self._waits_for, self._after(self._gates)
-        self._register([obj for pool in pools for obj in pool_check_objects(self._plan, pool)])
-        self._waits_for = before
+        objects = [obj for pool in pools for obj in pool_check_objects(self._plan, pool)]
+        self._register(objects, after=self._gates)
 
     def _report(self) -> None:
         verdicts = _verdicts(self._plan, self._plan.validation)
@@ -166,40 +166,26 @@ class Validation(Component):
         self, name: str, plan: PlatformPlan, pool: PoolPlan
     ) -> pulumi.CustomResource:
         """The object that exists when the pool has passed; the Job itself if the verdict is not awaited."""
-        job = self._object("Job", check_name(plan, pool), operator_namespace(plan))
+        looks, check, space = self._kubectl, check_name(plan, pool), operator_namespace(plan)
+        job, hooks = self._object("Job", check, space), None
         if plan.validation is None or not plan.validation.required:
             return job
-        self._waits_for, before = self._after([job]), self._waits_for
-        looks = self._ours.kubectl if self._ours is not None else None
-        hooks = all_nodes_validated_hook(name, looks, plan, pool) if looks is not None else None
+        if looks is not None:
+            called = f"gpuyard:{name}:{pool.stable_name}:checked"
+            hooks = all_nodes_validated_hook(
+                called, looks, pool, check, nodes=pool.start_nodes, space=space
+            )
         # The first written values stay: the pods that reported them may be deleted.
         kept = [f"data.{FIGURES_KEY}", f"data.{MIXED_KEY}"]
         late = {
-            FIGURES: _measured(job, looks, plan, pool),
-            MIXED: _unlike(job, looks, plan, pool),
+            FIGURES: job_measurements(job, looks, check, space),
+            MIXED: wait_for_job(job, looks, lambda one: pool_inconsistencies(one, plan, pool)),
         }
-        made = self._register([verdict_object(plan, pool)], late, hooks, kept)
-        self._waits_for = before
-        data: pulumi.Output[Mapping[str, str]] = vars(made[0])["data"]
+        (made,) = self._register([verdict_object(plan, pool)], late, hooks, kept, [job])
+        data: pulumi.Output[Mapping[str, str]] = vars(made)["data"]
         self._figures[pool.name] = data.apply(lambda said: recorded_values(said.get(FIGURES_KEY)))
         self._mixed[pool.name] = data.apply(lambda said: recorded_values(said.get(MIXED_KEY)))
-        return made[0]
-
-
-def _looks_later(resource: pulumi.CustomResource) -> bool:
-    return resource.pulumi_resource_type == "kubernetes:apps/v1:DaemonSet"
-
-
-def _measured(
-    job: pulumi.CustomResource, looks: Kubectl | None, plan: PlatformPlan, pool: PoolPlan
-) -> pulumi.Output[str]:
-    return job_measurements(job, looks, check_name(plan, pool), operator_namespace(plan))
-
-
-def _unlike(
-    job: pulumi.CustomResource, looks: Kubectl | None, plan: PlatformPlan, pool: PoolPlan
-) -> pulumi.Output[str]:
-    return wait_for_job(job, looks, lambda kubectl: pool_inconsistencies(kubectl, plan, pool))
+        return made
 
 
 def _with_figures(known: list[Any]) -> dict[str, PoolVerdict]:
@@ -236,7 +222,7 @@ def _joined(verdict: PoolVerdict, more: Iterable[Mapping[str, str]]) -> PoolVerd
 def _verdicts(plan: PlatformPlan, validation: ValidationPlan | None) -> dict[str, PoolVerdict]:
     if validation is None:
         return {}
-    awaited = "passed" if validation.required else "not awaited"
+    awaited, none = "passed" if validation.required else "not awaited", "no node is validated"
     results: dict[str, PoolVerdict] = {}
     for each in validation.pools:
         runs = bool(validation.image) and each.checks_any_node
@@ -249,16 +235,14 @@ def _verdicts(plan: PlatformPlan, validation: ValidationPlan | None) -> dict[str
             "why": "" if runs else why if validation.image else "no image is named",
             "figures": {},
             "mixed": {},
-            "work": awaited
-            if runs and each.runs_load_checks
-            else each.idle or "no node is validated",
+            "work": awaited if runs and each.runs_load_checks else each.idle or none,
             "shares": awaited
             if runs and each.runs_share_checks
-            else each.shares_skip_reason or "no node is validated",
+            else each.shares_skip_reason or none,
             "accepted": _accepted(validation, each.pool),
             "volumes": awaited
             if runs and each.runs_read_checks
-            else each.volumes_skip_reason or "no node is validated",
+            else each.volumes_skip_reason or none,
         }
     return results
 

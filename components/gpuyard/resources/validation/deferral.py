@@ -8,7 +8,6 @@ https://kubernetes.io/docs/concepts/workloads/controllers/job/#elastic-indexed-j
 """
 
 import asyncio
-import json
 import time
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
@@ -18,15 +17,13 @@ import pulumi
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.validation.jobs import FIGURES, FIGURES_KEY, VERDICT
 from gpuyard.render.validation.work import DeferredJob
-from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.diagnosis.kubectl import Kubectl, merge_patch
 from gpuyard.resources.validation.job_results import (
-    job_deferral_reason,
+    deferral_reason,
     job_measurements,
     pods_of,
+    read_measurements,
     wait_for_job,
-)
-from gpuyard.resources.validation.job_results import (
-    read_measurements as figures_kept,
 )
 from gpuyard.resources.validation.measurements import DEFERRED, recorded_text, recorded_values
 from gpuyard_core.names import (
@@ -73,7 +70,7 @@ class QueuedJobWatch:
         if found is None:
             return 0
         template = found["spec"]["template"]["metadata"].get("annotations") or {}
-        return int(template.get(ATTEMPT_ANNOTATION, 0)) + bool(job_deferral_reason(found))
+        return int(template.get(ATTEMPT_ANNOTATION, 0)) + bool(deferral_reason(found))
 
     async def verdict(self) -> str:
         """Passed, or why it is deferred; called when the engine has seen the Job succeed."""
@@ -82,7 +79,7 @@ class QueuedJobWatch:
             await self._watch
         if self._deferred:
             return self._why
-        return job_deferral_reason(await self._get()) or "passed"
+        return deferral_reason(await self._get()) or "passed"
 
     async def figures(self) -> str:
         """The values of the earlier deployment in which the check passed, otherwise those of the Job's pods."""
@@ -91,7 +88,7 @@ class QueuedJobWatch:
         data = config_map.get("data") or {}
         if data.get("verdict") == "passed":
             return recorded_text(recorded_values(data.get(FIGURES_KEY)))
-        return await figures_kept(self._kubectl, self._job.name, self._namespace)
+        return await read_measurements(self._kubectl, self._job.name, self._namespace)
 
     async def watch(self) -> None:
         """Log what the Job waits for, and defer it while teams use its pool, until it has ended."""
@@ -171,15 +168,11 @@ class QueuedJobWatch:
             if problem := await self._patch(_WORKLOADS, name, {"spec": {"active": False}}):
                 return problem
         # the label can only change while the Job is suspended
-        return await self._patch(
-            "job", self._job.name, {"metadata": {"labels": {QUEUE_LABEL: None}}}
-        )
+        change = {"metadata": {"labels": {QUEUE_LABEL: None}}}
+        return await self._patch("job", self._job.name, change)
 
     async def _patch(self, kind: str, name: str, change: _Object) -> str:
-        where = (kind, name, "-n", self._namespace)
-        return await self._kubectl.run_mutating(
-            "patch", *where, "--type", "merge", "-p", json.dumps(change)
-        )
+        return await merge_patch(self._kubectl, kind, name, self._namespace, change)
 
 
 def used_by_teams(queues: Iterable[_Object], ours: str, pool: PoolPlan) -> str:

@@ -6,7 +6,7 @@ each other, but a pod that is evicted by a drain and created again may get the n
 one.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -14,7 +14,6 @@ import pulumi
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.validation.jobs import check_name
-from gpuyard.render.validation.work import DeferredJob
 from gpuyard.resources.diagnosis.kubectl import Kubectl, label_selector
 from gpuyard.resources.validation.measurements import (
     MOST_LETTERS,
@@ -46,26 +45,6 @@ class CheckFailed(pulumi.RunError):
 
 
 def all_nodes_validated_hook(
-    name: str, kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan
-) -> pulumi.ResourceHookBinding:
-    """Hook before the verdict of a pool is written: checks that all its nodes were validated."""
-    job, space = check_name(plan, pool), operator_namespace(plan)
-    called = f"gpuyard:{name}:{pool.stable_name}:checked"
-    return _hook(called, kubectl, pool, job, nodes=pool.start_nodes, space=space)
-
-
-def job_passed_hook(
-    name: str, kubectl: Kubectl, job: DeferredJob, space: str
-) -> pulumi.ResourceHookBinding:
-    """The same for GPUs under load, shares and volumes."""
-    called = f"gpuyard:{name}:{job.name}:worked"
-    queued = job.pending_pod_count is not None
-    return _hook(
-        called, kubectl, job.pool, job.name, nodes=job.nodes, space=space, deferrable=queued
-    )
-
-
-def _hook(
     called: str,
     kubectl: Kubectl,
     pool: PoolPlan,
@@ -75,6 +54,8 @@ def _hook(
     space: str,
     deferrable: bool = False,
 ) -> pulumi.ResourceHookBinding:
+    """Hook before the verdict of a Job is written: checks that all its nodes were validated."""
+
     async def before(_: pulumi.ResourceHookArgs) -> None:
         pods = await pods_of(kubectl, job, space)
         if pods is None:
@@ -83,7 +64,9 @@ def _hook(
                 "which nodes were validated\n  fix: deploy from where kubectl reaches the cluster"
             )
         seen = {str(pod["spec"].get("nodeName")) for pod in pods if _phase(pod) == "Succeeded"}
-        if len(seen) < nodes and not (deferrable and await deferral_reason(kubectl, job, space)):
+        if len(seen) < nodes and not (
+            deferrable and deferral_reason(await kubectl.get("job", job, "-n", space))
+        ):
             again = kubectl.command("delete", "job", job, "-n", space)
             raise CheckFailed(
                 f"pool {pool.name}: {len(seen)} of {nodes} nodes were validated "
@@ -95,13 +78,8 @@ def _hook(
     return pulumi.ResourceHookBinding(before_create=[hook], before_update=[hook])
 
 
-async def deferral_reason(kubectl: Kubectl, job: str, namespace: str) -> str:
+def deferral_reason(job: _Object | None) -> str:
     """Why a Job was deferred; "" if it was not."""
-    return job_deferral_reason(await kubectl.get("job", job, "-n", namespace))
-
-
-def job_deferral_reason(job: _Object | None) -> str:
-    """The same for a Job that was read already."""
     annotations = (job or {}).get("metadata", {}).get("annotations") or {}
     return str(annotations.get(DEFERRED_ANNOTATION, ""))
 
@@ -151,12 +129,6 @@ async def pods_of(kubectl: Kubectl, job: str, namespace: str) -> list[_Object] |
     return None if result is None else list(result["items"])
 
 
-def _is_of(job: _Object, what: str) -> bool:
-    """Whether a validation Job tests this: shares or volumes."""
-    labels = job["spec"]["template"]["metadata"]["labels"]
-    return str(labels.get(WORK_LABEL, "")).endswith(f"-{what}")
-
-
 def is_node_validation_job(job: _Object) -> bool:
     """Whether the object is a Job that validates nodes."""
     if job.get("kind") != "Job":
@@ -177,68 +149,49 @@ async def failed_check_message(kubectl: Kubectl, job: _Object) -> str:
     chosen = job["spec"]["template"]["spec"]["nodeSelector"]
     count_command = kubectl.command("get", "nodes", "-l", label_selector(chosen), "-L", COUNT_LABEL)
     if not pods and QUEUE_LABEL in (job["metadata"].get("labels") or {}):
-        return waiting_message(kubectl, job)
-    if _is_of(job, "volumes"):
-        return format_volume_failures(pods, look)
-    if _is_of(job, "shares"):
-        return format_share_failures(pods, int(job["spec"]["completions"]), look)
-    return format_failures(pods, int(job["spec"]["completions"]), look, count_command)
-
-
-def waiting_message(kubectl: Kubectl, job: _Object) -> str:
-    """The message for a validation Job that its queue did not admit."""
-    name, space = job["metadata"]["name"], job["metadata"]["namespace"]
-    look = kubectl.command("get", "workloads", "-n", space)
-    return "\n".join(
-        [
-            (
-                f"No GPU was tested: Kueue has not admitted {name}, and no queue was seen using its "
-                "pool."
-            ),
-            "  The condition QuotaReserved of its Workload names what is missing.",
-            (
-                f"  fix: deploy again when it is available, or set validation.profile: quick. {look} "
-                "-o yaml"
-            ),
-        ]
-    )
-
-
-def format_failures(pods: Iterable[_Object], nodes: int, look: str, count_command: str) -> str:
-    """The failed nodes with the messages of their validators, and how many have no verdict."""
-    ended = [pod for pod in pods if _phase(pod) in {"Succeeded", "Failed"}]
-    bad = [pod for pod in ended if _phase(pod) == "Failed"]
-    lines = [f"  {line}" for pod in bad for line in _termination_message(pod)]
-    seen = {str(pod["spec"].get("nodeName")) for pod in ended}
-    if missing := nodes - len(seen):
-        lines.append(
-            f"  {missing} of {nodes} nodes have no verdict: the first failure or the deadline "
-            "stops running pods, and none starts on a node that is cordoned or whose driver does "
-            f"not respond: {count_command}"
+        look = kubectl.command("get", "workloads", "-n", space)
+        return (
+            f"No GPU was tested: Kueue has not admitted {name}, and no queue was seen using its "
+            "pool.\n  The condition QuotaReserved of its Workload names what is missing.\n  fix: "
+            f"deploy again when it is available, or set validation.profile: quick. {look} -o yaml"
         )
-    fix = f"repair or replace the node, then deploy again: failed validations are repeated. {look}"
-    return "\n".join(["Not every node is confirmed to match the plan:", *lines, f"  fix: {fix}"])
+    work = str(job["spec"]["template"]["metadata"]["labels"].get(WORK_LABEL, ""))
+    expected = int(job["spec"]["completions"])
+    return format_failures(work.rpartition("-")[2], pods, expected, look, count_command)
 
 
-def format_share_failures(pods: Iterable[_Object], expected: int, look: str) -> str:
-    """The failures that pods found with their share, each once, and how many have no verdict."""
+def format_failures(
+    work: str, pods: Sequence[_Object], expected: int, look: str, count_command: str
+) -> str:
+    """The messages of failed pods, each once, and how many have no verdict.
+
+    `work` is shares, volumes, or another text for a validation of whole nodes. A pod that never
+    started to read volumes waits for a mount.
+    """
     ended = [pod for pod in pods if _phase(pod) in {"Succeeded", "Failed"}]
     bad = [pod for pod in ended if _phase(pod) == "Failed"]
-    lines = list(dict.fromkeys(f"  {line}" for pod in bad for line in _termination_message(pod)))
-    if missing := expected - len(ended):
-        lines.append(f"  {missing} of {expected} pods have no verdict: {NO_VERDICT_REASON}")
-    fix = f"compare the node's advertised resources with the plan, then deploy again. {look}"
-    return "\n".join(["GPU sharing does not match the plan:", *lines, f"  fix: {fix}"])
-
-
-def format_volume_failures(pods: Iterable[_Object], look: str) -> str:
-    """The message of the pod that read the volumes; a pod that never started waits for a mount."""
-    bad = [pod for pod in pods if _phase(pod) == "Failed"]
     lines = [f"  {line}" for pod in bad for line in _termination_message(pod)]
-    if not lines:
-        lines = ["  No pod has a verdict: a pod whose volume cannot be mounted never starts."]
-    fix = f"check the store and the network path from the node to it, then deploy again. {look}"
-    return "\n".join(["Reading data does not match the plan:", *lines, f"  fix: {fix}"])
+    if work == "volumes":
+        title = "Reading data does not match the plan:"
+        fix = "check the store and the network path from the node to it, then deploy again."
+        if not lines:
+            lines = ["  No pod has a verdict: a pod whose volume cannot be mounted never starts."]
+    elif work == "shares":
+        title = "GPU sharing does not match the plan:"
+        fix = "compare the node's advertised resources with the plan, then deploy again."
+        lines = list(dict.fromkeys(lines))
+        if missing := expected - len(ended):
+            lines.append(f"  {missing} of {expected} pods have no verdict: {NO_VERDICT_REASON}")
+    else:
+        title = "Not every node is confirmed to match the plan:"
+        fix = "repair or replace the node, then deploy again: failed validations are repeated."
+        if missing := expected - len({str(pod["spec"].get("nodeName")) for pod in ended}):
+            lines.append(
+                f"  {missing} of {expected} nodes have no verdict: the first failure or the "
+                "deadline stops running pods, and none starts on a node that is cordoned or whose "
+                f"driver does not respond: {count_command}"
+            )
+    return "\n".join([title, *lines, f"  fix: {fix} {look}"])
 
 
 def _termination_message(pod: _Object) -> list[str]:

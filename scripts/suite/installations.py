@@ -18,8 +18,8 @@ RUN = "import sys; from gpuyard.cli import main; sys.exit(main(sys.argv[1:]))"
 """The console script of an installation, with the command's arguments."""
 
 
-def installed(folder: Path, requirement: str = "gpuyard") -> Path:
-    """Python with the requirement and its console scripts next to it.
+def installed(folder: Path, *requirements: str) -> Path:
+    """Python with the requirements and their console scripts next to it.
 
     Wheels of the project are built; the other packages are those of the tests' environment, by links.
     """
@@ -28,7 +28,7 @@ def installed(folder: Path, requirement: str = "gpuyard") -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     (site,) = venv.glob("lib/python*/site-packages")
     python = venv / "bin" / "python"
-    names = required(requirement)
+    names = set[str]().union(*map(required, requirements))
     for package in release.PACKAGES:
         if canonicalize_name(Path(package).name or "gpuyard") in names:
             wheel = release.build(sizes.ROOT / package, "build_wheel", folder)
