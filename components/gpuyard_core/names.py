@@ -61,7 +61,6 @@ AUTOSCALER_ACCOUNT = "cluster-autoscaler"
 """In KUBE_SYSTEM: the service account whose pods may change node groups."""
 KARPENTER = "karpenter"
 """In KUBE_SYSTEM: the service account whose pods create and delete nodes, and the Helm release."""
-KARPENTER_CRDS = "karpenter-crd"
 
 SIMULATED_CONTEXT = "gpuyard-simulated"
 """Kubeconfig context of every simulated cluster, to which `cloud: simulated` deploys."""

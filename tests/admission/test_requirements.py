@@ -9,8 +9,7 @@ from gpuyard_core.admission.host import exposes_device_path
 from gpuyard_core.admission.images import is_allowed_image, normalized_prefix, repository
 from gpuyard_core.admission.parameters import SHARES, TeamParameters, read_parameters
 from gpuyard_core.admission.placement import NOT_OF_TEAMS, check_placement, check_shares
-from gpuyard_core.admission.priority_and_termination import CROWDED
-from gpuyard_core.admission.requirement import Workload
+from gpuyard_core.admission.requirement import Workload, new_violation
 from gpuyard_core.admission.requirements import REQUIREMENTS, denials
 from gpuyard_core.manifests.pods import Pod, Taint
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
@@ -247,7 +246,7 @@ def test_a_pod_with_too_many_containers_is_told_that_alone():
     fits, of_each = said(30, 10)
     assert len(of_each) == 40
     crowded, words = said(31, 10)
-    slip = CROWDED.fill_in((), most="40")
+    slip = new_violation("termination.CROWDED", (), most="40")
     assert words == [f"GPU-ADM-08: {slip.problem}; {slip.fix}"]
     assert said(31, 10, was=fits)[1] == words
     assert words[0] not in said(32, 10, was=crowded)[1]

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard_core.catalogue.cluster.places import region_names
 from gpuyard_core.catalogue.machines import MACHINES
 from gpuyard_core.catalogue.purchasing import REGIONS, ZONES
-from gpuyard_core.catalogue.regions import listed_regions, prices_in_region
+from gpuyard_core.catalogue.regions import listed_regions, prices_in_region, region_names
 
 HOME = {"aws": "us-east-1", "gcp": "us-central1"}
 

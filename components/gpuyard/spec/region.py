@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from gpuyard_core.catalogue.cluster.names import PROJECT
-from gpuyard_core.catalogue.cluster.places import region_names
 from gpuyard_core.catalogue.purchasing import GCE_ZONE, REGIONS, ZONES
+from gpuyard_core.catalogue.regions import region_names
 from gpuyard_core.findings import Diagnostic, Fix, error
 from gpuyard_core.suggestions import nearest_name
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.admission.parameters import TeamParameters
-from gpuyard_core.admission.requirement import ViolationTemplate, Workload
+from gpuyard_core.admission.requirement import Workload, new_violation
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.fields import items, mapping, text
 from gpuyard_core.manifests.pods import Pod, container_name, gpu_requests
@@ -35,28 +35,6 @@ directories: both names of containerd's device-injector, and NVIDIA's.
 BESIDE_GPUS = "devices.gke.io"
 """The same for GKE: pods that request GPUs use it to pass them to their GPUDirect daemon."""
 
-TAKES = ViolationTemplate(
-    "{variable} gives container {container} GPUs that no quota counts",
-    "remove it and request nvidia.com/gpu; the device plugin selects the GPUs",
-)
-TAKES_FABRIC = ViolationTemplate(
-    "{variable} gives container {container} every adapter or switch of the node without a request",
-    "remove it and request adapters as resources; their device plugin selects them",
-)
-MOUNTS = ViolationTemplate(
-    f"a mount below {MOUNTED} gives container {{container}} GPUs that no quota counts",
-    "remove the mount, and request nvidia.com/gpu",
-)
-ANNOTATED = ViolationTemplate(
-    "the annotation {name} gives the pod devices or directories of the node that no quota counts",
-    "remove it, and request nvidia.com/gpu",
-)
-SEES_ALL = ViolationTemplate(
-    "container {container} requests no GPU, but runtime class {runtime} exposes every GPU of the "
-    "node",
-    f"remove runtimeClassName, or set {VARIABLE}=void in the container",
-)
-
 
 def requests_gpus(pod: Pod) -> bool:
     """Whether the pod requests GPUs, as resources or through claims."""
@@ -76,11 +54,15 @@ def check_pod_bypass(pod: Pod) -> Iterator[Violation]:
     runtime = text(pod.spec.get("runtimeClassName"))
     for path, container in containers_given_all_gpus(pod) if runtime.startswith(RUNTIME) else ():
         name = container_name(path, container)
-        yield SEES_ALL.fill_in(pod.field_path("runtimeClassName"), container=name, runtime=runtime)
+        yield new_violation(
+            "bypass.SEES_ALL", pod.field_path("runtimeClassName"), container=name, runtime=runtime
+        )
     for key in mapping(pod.metadata.get("annotations")):
         variables = (*DEVICES_SAID, *(() if requests_gpus(pod) else (BESIDE_GPUS,)))
         if any(each in str(key) for each in variables):
-            yield ANNOTATED.fill_in((*pod.path, "metadata", "annotations", str(key)), name=str(key))
+            yield new_violation(
+                "bypass.ANNOTATED", (*pod.path, "metadata", "annotations", str(key)), name=str(key)
+            )
 
 
 def containers_given_all_gpus(pod: Pod) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -94,11 +76,12 @@ def _of_container(path: Path, container: Mapping[str, Any]) -> Iterator[Violatio
         variable = mapping(each)
         variable_name = text(variable.get("name"))
         if variable_name in (*VARIABLES, *FABRIC) and not _gives_nothing(variable):
-            sentence = TAKES_FABRIC if variable_name in FABRIC else TAKES
-            yield sentence.fill_in((*path, "env", index), variable=variable_name, container=name)
+            problem = "bypass.TAKES_FABRIC" if variable_name in FABRIC else "bypass.TAKES"
+            where = (*path, "env", index)
+            yield new_violation(problem, where, variable=variable_name, container=name)
     for index, each in enumerate(items(container.get("volumeMounts"))):
         if FOLDER in text(mapping(each).get("mountPath")).split("/"):
-            yield MOUNTS.fill_in((*path, "volumeMounts", index), container=name)
+            yield new_violation("bypass.MOUNTS", (*path, "volumeMounts", index), container=name)
 
 
 def _gives_nothing(variable: Mapping[str, Any]) -> bool:

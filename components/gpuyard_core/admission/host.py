@@ -1,33 +1,15 @@
 """Access to the host: privileges, host namespaces, devices and sockets."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from gpuyard_core.admission.parameters import TeamParameters
-from gpuyard_core.admission.requirement import ViolationTemplate, Workload
+from gpuyard_core.admission.requirement import Workload, new_violation
 from gpuyard_core.manifests.fields import is_true, items, known_value, mapping, text
 from gpuyard_core.manifests.pods import container_name
 from gpuyard_core.manifests.quantities import Violation
 
-SHARES_HOST: Mapping[str, ViolationTemplate] = {
-    field: ViolationTemplate(f"with {field} the pod {effect}", f"remove {field}")
-    for field, effect in (
-        ("hostPID", "sees every process on the node"),
-        (
-            "hostIPC",
-            "shares memory with every pod on the node, including MPS clients of other teams",
-        ),
-        ("hostNetwork", "has the node's IP address and bypasses network policies"),
-    )
-}
-PRIVILEGED = ViolationTemplate(
-    "container {container} is privileged: it can use every GPU of the node, allocated or not",
-    "remove securityContext.privileged; RDMA needs LimitMEMLOCK in the node's container runtime "
-    "instead",
-)
-UNMASKED = ViolationTemplate(
-    "procMount Unmasked exposes masked paths of /proc and /sys to container {container}",
-    "remove securityContext.procMount",
-)
+SHARES_HOST = ("hostPID", "hostIPC", "hostNetwork")
+"""Fields with which a pod shares a namespace of the node."""
 DEVICES = (
     *("/dev", "/proc", "/sys"),
     *("/run/nvidia", "/var/run/nvidia", "/run/nvidia-persistenced", "/var/run/nvidia-persistenced"),
@@ -47,25 +29,25 @@ DEVICES = (
     ),
 )
 """Host paths that expose devices; paths below them and their parent directories do so as well."""
-HANDS_OUT = ViolationTemplate(
-    "volume {volume} mounts host path {path}, which bypasses the device plugin",
-    "remove the volume; the device plugin mounts the allocated devices",
-)
 
 
 def check_privileges(workload: Workload, _: TeamParameters) -> Iterator[Violation]:
     """Privileges that remove the isolation of a pod."""
     for pod in workload.pods:
-        for field, sentence in SHARES_HOST.items():
+        for field in SHARES_HOST:
             if is_true(pod.spec.get(field)):
-                yield sentence.fill_in(pod.field_path(field))
+                yield new_violation(f"host.SHARES_HOST.{field}", pod.field_path(field))
         for path, container in pod.containers():
             context = mapping(container.get("securityContext"))
             name = container_name(path, container)
             if is_true(context.get("privileged")):
-                yield PRIVILEGED.fill_in((*path, "securityContext", "privileged"), container=name)
+                yield new_violation(
+                    "host.PRIVILEGED", (*path, "securityContext", "privileged"), container=name
+                )
             if text(context.get("procMount")) == "Unmasked":
-                yield UNMASKED.fill_in((*path, "securityContext", "procMount"), container=name)
+                yield new_violation(
+                    "host.UNMASKED", (*path, "securityContext", "procMount"), container=name
+                )
 
 
 def check_host_device_paths(workload: Workload, _: TeamParameters) -> Iterator[Violation]:
@@ -76,7 +58,9 @@ def check_host_device_paths(workload: Workload, _: TeamParameters) -> Iterator[V
             path = text(mapping(volume.get("hostPath")).get("path"))
             if path and exposes_device_path(path):
                 where = pod.field_path("volumes", index, "hostPath", "path")
-                yield HANDS_OUT.fill_in(where, volume=text(volume.get("name")), path=path)
+                yield new_violation(
+                    "host.HANDS_OUT", where, volume=text(volume.get("name")), path=path
+                )
 
 
 def exposes_device_path(path: str) -> bool:
@@ -97,21 +81,6 @@ INLINE = "csi"
 """Also allowed by `restricted`: the platform lists the drivers of inline volumes."""
 NAME = "name"
 TEMPLATE = ("ephemeral", "volumeClaimTemplate", "spec", "volumeName")
-PAST = ViolationTemplate(
-    "volume {volume} is of type {type}, which the node mounts outside the team's network policy "
-    "and quotas",
-    "use a claim: an administrator creates a PersistentVolume with the team's claim as its "
-    "claimRef",
-)
-OF_DRIVER = ViolationTemplate(
-    "volume {volume} uses driver {driver}, which can mount any address outside the team's network "
-    "policy",
-    "use a claim, or list the driver in admission.csi_drivers if it checks what the pod may access",
-)
-BY_NAME = ViolationTemplate(
-    "{what} {name} binds PersistentVolume {volume} by name, even one created for another team",
-    "remove volumeName; administrators reserve a volume for a claim by its claimRef",
-)
 
 
 def check_volumes(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
@@ -125,11 +94,13 @@ def check_volumes(workload: Workload, parameters: TeamParameters) -> Iterator[Vi
                     continue
                 driver = text(mapping(volume[kind]).get("driver"))
                 if kind != INLINE:
-                    yield PAST.fill_in((*path, kind), volume=name, type=kind)
+                    yield new_violation("host.PAST", (*path, kind), volume=name, type=kind)
                 elif driver not in parameters.csi_drivers:
-                    yield OF_DRIVER.fill_in((*path, kind, "driver"), volume=name, driver=driver)
+                    yield new_violation(
+                        "host.OF_DRIVER", (*path, kind, "driver"), volume=name, driver=driver
+                    )
             inner = mapping(mapping(volume.get(TEMPLATE[0])).get(TEMPLATE[1]))
             if volume_name := text(mapping(inner.get("spec")).get("volumeName")):
-                yield BY_NAME.fill_in(
-                    (*path, *TEMPLATE), what="volume", name=name, volume=volume_name
+                yield new_violation(
+                    "host.BY_NAME", (*path, *TEMPLATE), what="volume", name=name, volume=volume_name
                 )

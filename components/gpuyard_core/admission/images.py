@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpuyard_core.admission.parameters import TeamParameters
-from gpuyard_core.admission.requirement import ViolationTemplate, Workload
+from gpuyard_core.admission.requirement import Workload, new_violation
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.fields import items, mapping, text
 from gpuyard_core.manifests.pods import Pod
@@ -56,10 +56,6 @@ def _is_registry(first: str) -> bool:
     return "." in first or ":" in first or first == "localhost" or first != first.lower()
 
 
-ELSEWHERE = ViolationTemplate(
-    "image {image} of {what} {name} is not from an allowed registry",
-    "use one of {allowed}",
-)
 SEPARATOR = ", "
 
 
@@ -71,7 +67,9 @@ def check_image_sources(workload: Workload, parameters: TeamParameters) -> Itera
     for pod in workload.pods:
         for path, what, name, image in _images(pod):
             if image and not is_allowed_image(image, parameters.allowed_image_prefixes):
-                yield ELSEWHERE.fill_in(path, what=what, name=name, image=image, allowed=places)
+                yield new_violation(
+                    "images.ELSEWHERE", path, what=what, name=name, image=image, allowed=places
+                )
 
 
 def _images(pod: Pod) -> Iterator[tuple[Path, str, str, str]]:

@@ -3,21 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard_core.admission.host import BY_NAME
 from gpuyard_core.admission.parameters import TeamParameters
-from gpuyard_core.admission.requirement import ViolationTemplate, Workload
+from gpuyard_core.admission.requirement import Workload, new_violation
 from gpuyard_core.manifests.fields import is_true, items, mapping, text
 from gpuyard_core.manifests.quantities import Violation
 
 TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105  the name of a type
-EXTERNAL = ViolationTemplate(
-    "externalIPs makes this Service receive the cluster's traffic to {address}",
-    "remove externalIPs; ask the platform administrators for an ingress from outside",
-)
-TOKEN = ViolationTemplate(
-    "a Secret of this type holds a service account token that never expires",
-    "mount a short-lived token in the pod: a projected volume with serviceAccountToken",
-)
 CLAIM = "claim"
 
 
@@ -27,21 +18,25 @@ def check_non_pod_objects(workload: Workload, _: TeamParameters) -> Iterator[Vio
     match workload.kind:
         case "Service":
             for index, address in enumerate(items(spec.get("externalIPs"))):
-                yield EXTERNAL.fill_in(("spec", "externalIPs", index), address=text(address))
+                yield new_violation(
+                    "owned_objects.EXTERNAL", ("spec", "externalIPs", index), address=text(address)
+                )
         case "Secret":
             if text(workload.body.get("type")) == TOKEN_TYPE:
-                yield TOKEN.fill_in(("type",))
+                yield new_violation("owned_objects.TOKEN", ("type",))
         case "PersistentVolumeClaim":
             name = text(workload.metadata.get("name"))
             if volume := text(spec.get("volumeName")):
-                yield BY_NAME.fill_in(("spec", "volumeName"), what=CLAIM, name=name, volume=volume)
+                yield new_violation(
+                    "host.BY_NAME", ("spec", "volumeName"), what=CLAIM, name=name, volume=volume
+                )
         case _:
             for index, each in enumerate(items(spec.get("volumeClaimTemplates"))):
                 template = mapping(each)
                 name = text(mapping(template.get("metadata")).get("name"))
                 if volume := text(mapping(template.get("spec")).get("volumeName")):
                     path = ("spec", "volumeClaimTemplates", index, "spec", "volumeName")
-                    yield BY_NAME.fill_in(path, what=CLAIM, name=name, volume=volume)
+                    yield new_violation("host.BY_NAME", path, what=CLAIM, name=name, volume=volume)
 
 
 # Kueue ignores objects whose controller it manages itself, so a user could select a controller to bypass it
@@ -49,19 +44,10 @@ def check_non_pod_objects(workload: Workload, _: TeamParameters) -> Iterator[Vio
 
 FIELDS = ("apiVersion", "kind", "name", "uid")
 """Fields that identify a controller."""
-NAMED = ViolationTemplate(
-    "this {kind} names {owner} {name} as its controller; only cluster controllers may, because "
-    "Kueue counts it as part of that owner and not by itself",
-    "remove the owner with controller: true from metadata.ownerReferences",
-)
 FROM_CRON = ("Job", "batch/v1", "CronJob")
 """A kind that may name such a controller, as `kubectl create job --from=cronjob/…` does. Kueue does
 not queue CronJobs, so it counts the Job itself.
 """
-CHANGED = ViolationTemplate(
-    "the controller of this {kind} must not change: Kueue counts its pods with that controller",
-    "do not change owners with controller: true in metadata.ownerReferences",
-)
 
 
 def check_owner_references(workload: Workload, _: TeamParameters) -> Iterator[Violation]:
@@ -73,9 +59,9 @@ def check_owner_references(workload: Workload, _: TeamParameters) -> Iterator[Vi
         for index, owner in result.items():
             if (workload.kind, *owner[:2]) != FROM_CRON:
                 named = {"kind": workload.kind, "owner": owner[1], "name": owner[2]}
-                yield NAMED.fill_in((*path, index), **named)
+                yield new_violation("owned_objects.NAMED", (*path, index), **named)
     elif list(result.values()) != list(controller_references(workload.previous.metadata).values()):
-        yield CHANGED.fill_in(path, kind=workload.kind)
+        yield new_violation("owned_objects.CHANGED", path, kind=workload.kind)
 
 
 def controller_references(metadata: Mapping[str, Any]) -> dict[int, tuple[str, ...]]:

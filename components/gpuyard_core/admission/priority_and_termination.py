@@ -5,7 +5,7 @@ from typing import Any
 
 from gpuyard_core.admission.bypass import requests_gpus
 from gpuyard_core.admission.parameters import TeamParameters
-from gpuyard_core.admission.requirement import ViolationTemplate, Workload
+from gpuyard_core.admission.requirement import Workload, new_violation
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.fields import items, known_value, mapping, text
 from gpuyard_core.manifests.pods import CONTAINER_GROUPS, Pod, container_name
@@ -25,40 +25,7 @@ COUNTED_GROUPS = CONTAINER_GROUPS[:2]
 GRACE = "terminationGracePeriodSeconds"
 FINALIZERS = ("kueue.x-k8s.io/managed", "batch.kubernetes.io/job-tracking")
 """Finalizers that Kueue and jobs add to pods and remove again."""
-CROWDED = ViolationTemplate(
-    "a pod has more than {most} containers, the maximum that gpuyard's admission policies check",
-    "divide the pod",
-)
-PRIORITY = ViolationTemplate(
-    "priorityClassName {name} preempts pods of other teams and bypasses the queues",
-    "remove it; set the order within a queue with the label kueue.x-k8s.io/priority-class",
-)
-OF_OTHERS = ViolationTemplate(
-    "priority {name} is not defined by this platform; its value could exceed that of other teams' "
-    "jobs",
-    f"remove the label {PRIORITY_LABEL}, or set it to a priority of the platform: {{allowed}}",
-)
 SEPARATOR, NONE = ", ", "it has none"
-LINGERS = ViolationTemplate(
-    "terminationGracePeriodSeconds {seconds} is above the maximum of {longest} seconds: the pod "
-    "keeps its resources while it terminates",
-    "set {longest} or less",
-)
-STAYS_ON = ViolationTemplate(
-    "gracePeriodSeconds {seconds} of the deletion is above the maximum of {longest} seconds: the "
-    "pod keeps its resources while it terminates",
-    "set {longest} or less",
-)
-"""For deletions and evictions: their grace period overrides the pod's, without an upper limit."""
-GOES_FIRST = ViolationTemplate(
-    "gracePeriodSeconds 0 of the deletion releases the pod's GPUs to other pods before its "
-    "containers have stopped",
-    "set 1 or more",
-)
-STAYS = ViolationTemplate(
-    "the finalizer {name} blocks deletion of the pod until it is removed",
-    "remove it",
-)
 
 
 def check_container_count(workload: Workload) -> Iterator[Violation]:
@@ -71,7 +38,9 @@ def check_container_count(workload: Workload) -> Iterator[Violation]:
         if sum(len(items(pod.spec.get(group))) for group in COUNTED_GROUPS) > MOST_CONTAINERS
     )
     if first := next(too_many, None):
-        yield CROWDED.fill_in(first.field_path("containers"), most=str(MOST_CONTAINERS))
+        yield new_violation(
+            "termination.CROWDED", first.field_path("containers"), most=str(MOST_CONTAINERS)
+        )
 
 
 def check_priority_and_termination(
@@ -86,7 +55,9 @@ def check_priority_and_termination(
             continue  # operators remove the finalizers that they add
         for index, each in enumerate(items(pod.metadata.get("finalizers"))):
             if (name := text(each)) not in FINALIZERS:
-                yield STAYS.fill_in((*pod.path, "metadata", "finalizers", index), name=name)
+                yield new_violation(
+                    "termination.STAYS", (*pod.path, "metadata", "finalizers", index), name=name
+                )
     yield from _in_queues(workload, parameters)
 
 
@@ -100,7 +71,9 @@ def _grace(pod: Pod, parameters: TeamParameters) -> Iterator[Violation]:
     for path, value in ((pod.field_path(), pod.spec), *probes):
         seconds = known_value(value.get(GRACE))
         if isinstance(seconds, int) and seconds > longest:
-            yield LINGERS.fill_in((*path, GRACE), seconds=str(seconds), longest=str(longest))
+            yield new_violation(
+                "termination.LINGERS", (*path, GRACE), seconds=str(seconds), longest=str(longest)
+            )
 
 
 def _in_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
@@ -108,7 +81,7 @@ def _in_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Viola
     allowed = SEPARATOR.join(parameters.priorities) or NONE
     for path, name in _priorities(workload):
         if name and name not in (*parameters.priorities, *before):
-            yield OF_OTHERS.fill_in(path, name=name, allowed=allowed)
+            yield new_violation("termination.OF_OTHERS", path, name=name, allowed=allowed)
 
 
 def _priorities(workload: Workload) -> Iterator[tuple[Path, str]]:
@@ -130,19 +103,11 @@ def _priority(pod: Pod, parameters: TeamParameters) -> Iterator[Violation]:
     # class
     evicts_no_pod = isinstance(number, int) and number <= 0
     if name and name not in parameters.priority_classes and not evicts_no_pod:
-        yield PRIORITY.fill_in(pod.field_path("priorityClassName"), name=name)
+        yield new_violation("termination.PRIORITY", pod.field_path("priorityClassName"), name=name)
 
 
 TRAINING = "training"
 RESOURCES = (CPU, MEMORY)
-NO_LIMIT = ViolationTemplate(
-    "container {container} of a training pod has no limit of {resource}",
-    "set the {resource} limit to what the container needs; the request then defaults to it",
-)
-LESS = ViolationTemplate(
-    "container {container} of a training pod requests less {resource} than its limit",
-    "set the {resource} request equal to the limit; QoS class Guaranteed requires it",
-)
 
 
 def check_guaranteed_qos(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
@@ -169,7 +134,7 @@ def _container(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
         limit, request = known_value(limits.get(resource)), known_value(requests.get(resource))
         if limit is None:
             where = (*path, "resources", "limits", resource)
-            yield NO_LIMIT.fill_in(where, container=name, resource=resource)
+            yield new_violation("termination.NO_LIMIT", where, container=name, resource=resource)
         elif request is not None and quantity(request) != quantity(limit):
             where = (*path, "resources", "requests", resource)
-            yield LESS.fill_in(where, container=name, resource=resource)
+            yield new_violation("termination.LESS", where, container=name, resource=resource)

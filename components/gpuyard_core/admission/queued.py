@@ -7,13 +7,13 @@ from gpuyard_core.admission.bypass import requests_gpus
 from gpuyard_core.admission.owned_objects import controller_references, owner_kinds
 from gpuyard_core.admission.parameters import TeamParameters
 from gpuyard_core.admission.remaining_pods import check_remaining_pods
-from gpuyard_core.admission.requirement import ViolationTemplate, Workload
+from gpuyard_core.admission.requirement import Workload, new_violation
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.fields import items, known_value, mapping, text
 from gpuyard_core.manifests.pods import GPU_PREFIXES, Pod
 from gpuyard_core.manifests.quantities import Violation
 from gpuyard_core.manifests.queued import INTEGRATIONS, OPTIONAL, QUEUED_KINDS, ROLES
-from gpuyard_core.manifests.templates import KINDS, read_pod_count, templates_of
+from gpuyard_core.manifests.templates import KINDS, RAY_CLUSTERS, read_pod_count, templates_of
 from gpuyard_core.names import ELASTIC_ANNOTATION, POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
 
 QUEUE_FOR_THEIRS = tuple(
@@ -49,107 +49,23 @@ SUSPEND = (
     ("spec", "rayClusterConfig", "suspend"),
 )
 """Fields that suspend kinds with a queue."""
-NO_QUEUE = ViolationTemplate(
-    "this {kind} requests GPUs but names no queue", f"label {{place}} {QUEUE_LABEL}: {{queue}}"
-)
-UNKNOWN = ViolationTemplate(
-    "this {kind} names no queue, and the pods it runs are defined elsewhere and may request GPUs",
-    f"label it {QUEUE_LABEL}: {{queue}}",
-)
-GROWS = ViolationTemplate(
-    "Kueue counted the GPUs of this {kind} at its creation and does not count a change",
-    "delete it and create it again with the GPUs that it needs",
-)
-SCALED = ViolationTemplate(
-    "Kueue counted {name} with {counted} replicas and does not count a change to {wanted}",
-    "delete it and create it again with the replicas that it needs",
-)
-"""For a StatefulSet: a scale request has a number and a name, but no kind."""
-OF_ANOTHER = ViolationTemplate(
-    "{name} is part of LeaderWorkerSet {owner}, which Kueue counted as a whole",
-    "scale the LeaderWorkerSet",
-)
-CLAIMED = ViolationTemplate(
-    "pods of workload {workload} claim devices through {name}; Kueue counted them from its content",
-    "delete the workload that uses it first",
-)
-"""Kueue (v0.19.2, `pkg/dra`) reads the template when it counts, Kubernetes when it creates each claim."""
-RAISED = ViolationTemplate(
-    "this running Job was counted with pods: {counted}; the change would run {wanted}",
-    "set suspend: true in the same change; Kueue then counts it again and restarts it",
-)
-RAISED_UNGATED = ViolationTemplate(
-    "pods of this elastic Job have no scheduling gate: Kueue counted at most {counted}, and "
-    "{wanted} would run",
-    "do not change spec.parallelism and spec.completions, or delete the Job and create it again",
-)
 RUNS_JOBS = ("batch/v1", "Job")
 RECOUNTED_ON_CHANGE = ("JobSet", "MPIJob", "RayCluster", *IN_OPTION)
 KEPT = ("AppWrapper", "RayJob", "TrainJob")
 """Kinds that must not change while they run: their pods are defined elsewhere, or created again after a failure."""
-RERUN = ViolationTemplate(
-    "this {kind} is running, and Kueue has not counted what the change would run",
-    "set {field}: true in the same change; Kueue then counts it again and restarts it",
-)
 SUSPEND_OF = dict.fromkeys(("MPIJob", *IN_OPTION), "spec.runPolicy.suspend")
 SUSPEND_OF_OTHERS = "spec.suspend"
 DOUBLED = "RayService"
-CLUSTER_OF: tuple[str, ...] = ("spec", "rayClusterConfig")
-RENEWED = ViolationTemplate(
-    "this {kind} is running, and KubeRay creates a second cluster for this change; Kueue counted "
-    "only one",
-    "do not change spec.rayClusterConfig, or delete the object and create it again",
-)
-RAY_GROUPS: Mapping[str, tuple[str, ...]] = {
-    "RayCluster": ("spec",),
-    "RayJob": ("spec", "rayClusterSpec"),
-    "RayService": CLUSTER_OF,
-}
-LEAST = ViolationTemplate(
-    "worker group {group} has replicas: {counted}, which Kueue counts, but KubeRay creates "
-    "minReplicas: {least}",
-    "set replicas: {least}",
-)
-"""Kueue (v0.19.2) reads replicas, KubeRay (1.6, `GetWorkerGroupDesiredReplicas`) uses the larger value."""
+CLUSTER_OF = RAY_CLUSTERS["RayService"]
 SUBMITS_TO = ("RayJob", "clusterSelector")
-SUBMITS = ViolationTemplate(
-    "this {kind} uses an existing Ray cluster, so Kueue does not count its own requests",
-    "remove the GPU request of its submitter pod; the work runs in that cluster",
-)
-"""Kueue (v0.19.2, `Skip` of its RayJob) ignores such a RayJob, and the Job that it creates."""
-RENUMBERED = ViolationTemplate(
-    "Kueue counted pods of this {kind} by their ordinals; a change would run additional pods",
-    "do not change spec.ordinals, or delete the object and create it again",
-)
-"""For a StatefulSet: pods with new ordinals are created first; old ones are deleted when all new ones have
-been ready for minReadySeconds. Kueue starts all of them."""
 NUMBERED = "StatefulSet"
-PART = ViolationTemplate(
-    "this {kind} is part of {owner} {name}, which Kueue counted as a whole",
-    "do not change its spec; delete {owner} {name} and create it again with what it needs",
-)
 ELASTIC = ELASTIC_ANNOTATION
 """The annotation of workloads that Kueue counts again when they grow; a RayCluster inherits it from its RayJob.
 
 Kueue (v0.19.2, `EnsureWorkloadSlices`) then compares only the number of pods, never the requests of each."""
-UNGATED = ViolationTemplate(
-    "scheduling gate {gate} holds pods of this {kind} until Kueue counts them; without it they "
-    "start uncounted",
-    "do not change spec.schedulingGates of its templates",
-)
-"""For elastic workloads that wait: Kueue adds the gate at creation, and never again.
-
-The rule applies to Kueue's own changes as well, except for a Job that stays suspended. Kueue finds workloads
-by their owner's name (v0.19.2, `FindNotFinishedWorkloads`): it takes the workload of a deleted Job of the same
-name for the new Job's, and writes the old template into the new Job before it releases the old workload. If
-that were denied, Kueue would retry forever."""
 MOST_TEMPLATES = 16
 """Maximum pod templates of one object: Kueue counts at most eight."""
 ELASTIC_PART = "RayCluster"
-JOINS = ViolationTemplate(
-    "this {kind} names workload {name}, which Kueue counted for other pods",
-    "remove the label or annotation, or give the group a unique name",
-)
 PREBUILT, GROUP = "kueue.x-k8s.io/prebuilt-workload-name", POD_GROUP_LABEL
 """Labels, and annotations since Kueue 0.18: the workload of an object, and the group of a pod."""
 OF_SETS = ("leaderworkerset-", "statefulset-")
@@ -174,53 +90,18 @@ MAKES: Mapping[str, tuple[str, ...]] = {
 """The values that pods have there, by the kind that created them."""
 MAKES_SETS = ("LeaderWorkerSet", "Pod")
 """Owners of the StatefulSets of a LeaderWorkerSet: itself and its leaders."""
-HELD = ViolationTemplate(
-    "this {kind} declares {parent} as its parent, which does not count its pods and may start them",
-    f"remove the annotation {PARENT} and the label {GROUPS_NAME}",
-)
 ROLE = "kueue.x-k8s.io/role-hash"
 TIME = "kueue.x-k8s.io/max-exec-time-seconds"
-TIMED = ViolationTemplate(
-    "pods of group {group} set {time}: if its values differ, Kueue deletes their workload while "
-    "they run",
-    "remove the label and set spec.activeDeadlineSeconds in the pods",
-)
-"""Kueue (v0.19.2, `FindMatchingWorkloads`) compares the workload with an arbitrary pod of the group."""
-STARTS = ViolationTemplate(
-    "this {kind} is queued, and Kueue starts it once admitted", "do not change suspend"
-)
 ORPHAN = "orphan"
 """The finalizer with which dependents stay when the object is deleted."""
-KEEPS_PODS = ViolationTemplate(
-    "with the finalizer orphan, pods of this {kind} continue to run uncounted after it is deleted",
-    "remove the finalizer",
-)
-STAYS_ITSELF = ViolationTemplate(
-    "with the finalizer {name}, this {kind} and its pods stay after its deletion, when Kueue no "
-    "longer counts them",
-    "remove the finalizer",
-)
-SECOND_OWNER = ViolationTemplate(
-    "with a second owner, this {kind} stays after {owner} {name} is deleted, and its pods run "
-    "uncounted",
-    "remove the added owner from metadata.ownerReferences",
-)
-"""For parts of a workload: the garbage collector deletes an object with several owners only when all are gone."""
 ENDS = "foregroundDeletion"
 """The finalizer with which an object is deleted after its pods."""
-LEAVES_PODS = ViolationTemplate(
-    "this deletion orphans the pods of this {kind}: they continue to run uncounted",
-    "delete with propagationPolicy Background, the default of kubectl delete",
-)
 LEFT_BY_DEFAULT = "Job"
 """The kind whose pods stay if a deletion sets no policy, as in the first versions of its API."""
 ROLE_FIELDS = {
     kind.rpartition("/")[2]: str(KINDS[kind].places[0].at[1]) for kind in OPTIONAL.values()
 }
 """The field with the replicas of these kinds, by role."""
-UNCOUNTED = ViolationTemplate(
-    "Kueue counts no pods of role {role} of this {kind}", "name the role as one of {roles}"
-)
 ITSELF = "it"
 ITS_JOBS = "its spec.jobTemplate"
 ITS_PODS = "its spec.template"
@@ -260,7 +141,7 @@ def _joins(workload: Workload, parameters: TeamParameters) -> Iterator[Violation
     before = _named_workloads(workload.previous) if workload.previous else []
     for name in _named_workloads(workload):
         if name not in before:
-            yield JOINS.fill_in(("metadata",), kind=workload.kind, name=name)
+            yield new_violation("queued.JOINS", ("metadata",), kind=workload.kind, name=name)
 
 
 def _timed(workload: Workload) -> Iterator[Violation]:
@@ -271,7 +152,9 @@ def _timed(workload: Workload) -> Iterator[Violation]:
         labels = mapping(pod.metadata.get("labels"))
         group = text(mapping(pod.metadata.get("annotations")).get(GROUP)) or text(labels.get(GROUP))
         if group and text(labels.get(TIME)):
-            yield TIMED.fill_in((*pod.path, "metadata", "labels", TIME), group=group, time=TIME)
+            yield new_violation(
+                "queued.TIMED", (*pod.path, "metadata", "labels", TIME), group=group, time=TIME
+            )
 
 
 def _check_parents(workload: Workload) -> Iterator[Violation]:
@@ -286,7 +169,7 @@ def _check_parents(workload: Workload) -> Iterator[Violation]:
             mine.append(BY_GROUPS)
     for parent in _parents(workload):
         if parent not in mine and parent not in before:
-            yield HELD.fill_in(("metadata",), kind=workload.kind, parent=parent)
+            yield new_violation("queued.HELD", ("metadata",), kind=workload.kind, parent=parent)
 
 
 def _parents(workload: Workload) -> list[str]:
@@ -319,12 +202,14 @@ def _keeps_pods(workload: Workload, parameters: TeamParameters) -> Iterator[Viol
     for name in _finalizers(workload):
         if name == ENDS or name in before:
             continue
-        message = KEEPS_PODS if name == ORPHAN else STAYS_ITSELF
-        yield message.fill_in(("metadata", "finalizers"), kind=workload.kind, name=name)
+        problem = "queued.KEEPS_PODS" if name == ORPHAN else "queued.STAYS_ITSELF"
+        yield new_violation(problem, ("metadata", "finalizers"), kind=workload.kind, name=name)
     if part and workload.previous and _owners(workload) - _owners(workload.previous):
         for _, owner, name, _ in controller_references(workload.metadata).values():
             path = ("metadata", "ownerReferences")
-            yield SECOND_OWNER.fill_in(path, kind=workload.kind, owner=owner, name=name)
+            yield new_violation(
+                "queued.SECOND_OWNER", path, kind=workload.kind, owner=owner, name=name
+            )
 
 
 def _owners(workload: Workload) -> set[str]:
@@ -340,9 +225,9 @@ def _of_ray(workload: Workload) -> Iterator[Violation]:
     """Pods that KubeRay creates for a Ray cluster in addition to those that Kueue counts."""
     before = workload.previous.body.get("spec") if workload.previous else None
     same = before is not None and before == workload.body.get("spec")
-    if workload.by_controller or same or workload.kind not in RAY_GROUPS:
+    if workload.by_controller or same or workload.kind not in RAY_CLUSTERS:
         return
-    cluster = RAY_GROUPS[workload.kind]
+    cluster = RAY_CLUSTERS[workload.kind]
     for index, each in enumerate(items(mapping(workload.body, *cluster).get("workerGroupSpecs"))):
         group = mapping(each)
         path: Path = (*cluster, "workerGroupSpecs", index)
@@ -352,11 +237,13 @@ def _of_ray(workload: Workload) -> Iterator[Violation]:
         of_group = (pod for pod in workload.pods if pod.path[:-1] == path)
         if counted < least and any(map(requests_gpus, of_group)):
             values = {"counted": str(counted), "least": str(least)}
-            yield LEAST.fill_in((*path, "replicas"), group=text(group.get("groupName")), **values)
+            yield new_violation(
+                "queued.LEAST", (*path, "replicas"), group=text(group.get("groupName")), **values
+            )
     kind, selector = SUBMITS_TO
     chosen = workload.kind == kind and mapping(workload.body, "spec", selector)
     if chosen and any(map(requests_gpus, workload.pods)):
-        yield SUBMITS.fill_in(("spec", selector), kind=workload.kind)
+        yield new_violation("queued.SUBMITS", ("spec", selector), kind=workload.kind)
 
 
 def _in_unknown_roles(workload: Workload) -> Iterator[Violation]:
@@ -364,7 +251,7 @@ def _in_unknown_roles(workload: Workload) -> Iterator[Violation]:
     for role in mapping(workload.body, "spec", field) if field else ():
         if role not in known:
             values = {"role": str(role), "kind": workload.kind, "roles": ", ".join(known)}
-            yield UNCOUNTED.fill_in(("spec", field, str(role)), **values)
+            yield new_violation("queued.UNCOUNTED", ("spec", field, str(role)), **values)
 
 
 def _past_count(
@@ -375,20 +262,20 @@ def _past_count(
     once = elastic or (queues and workload.kind in COUNTED_ONCE)
     claims = queues and not workload.by_controller and _claims_others(workload, was)
     if claims or (once and _requested(workload) != _requested(was)):
-        yield GROWS.fill_in(("spec",), kind=workload.kind)
+        yield new_violation("queued.GROWS", ("spec",), kind=workload.kind)
     if elastic and _gated(workload) < _gated(was) and not _taken_back(workload, was):
-        yield UNGATED.fill_in(("spec",), kind=workload.kind, gate=ELASTIC)
+        yield new_violation("queued.UNGATED", ("spec",), kind=workload.kind, gate=ELASTIC)
     if not queues:
         return
     if _renumbered(workload, was):
-        yield RENUMBERED.fill_in(("spec", "ordinals"), kind=workload.kind)
+        yield new_violation("queued.RENUMBERED", ("spec", "ordinals"), kind=workload.kind)
     if not workload.by_controller:
         yield from _raised(workload, was, elastic=elastic)
         if not was.suspended:
             yield from _changed_while_it_runs(workload, was, parameters)
     started = was.suspended and not workload.suspended and not workload.by_controller
     if started and workload.kind in OF_ITSELF:
-        yield STARTS.fill_in(("spec",), kind=workload.kind)
+        yield new_violation("queued.STARTS", ("spec",), kind=workload.kind)
 
 
 def _claims_others(workload: Workload, was: Workload) -> bool:
@@ -417,12 +304,12 @@ def _changed_while_it_runs(
     if workload.kind == DOUBLED and any(map(requests_gpus, (*workload.pods, *was.pods))):
         before, after = (_without_suspend(each) for each in (was, workload))
         if before != after:
-            yield RENEWED.fill_in(CLUSTER_OF, kind=workload.kind)
+            yield new_violation("queued.RENEWED", CLUSTER_OF, kind=workload.kind)
     if workload.suspended:
         return
     if _reruns(workload, was, parameters):
         field = SUSPEND_OF.get(workload.kind, SUSPEND_OF_OTHERS)
-        yield RERUN.fill_in(("spec",), kind=workload.kind, field=field)
+        yield new_violation("queued.RERUN", ("spec",), kind=workload.kind, field=field)
 
 
 def _without_suspend(service: Workload) -> dict[str, Any]:
@@ -466,9 +353,9 @@ def _raised(workload: Workload, was: Workload, *, elastic: bool) -> Iterator[Vio
         return
     counted, parallelism = _runs_at_once(was), _runs_at_once(workload)
     if parallelism > counted and any(map(requests_gpus, workload.pods)):
-        sentence = RAISED_UNGATED if elastic else RAISED
-        yield sentence.fill_in(
-            ("spec", "parallelism"), counted=str(counted), wanted=str(parallelism)
+        problem = "queued.RAISED_UNGATED" if elastic else "queued.RAISED"
+        yield new_violation(
+            problem, ("spec", "parallelism"), counted=str(counted), wanted=str(parallelism)
         )
 
 
@@ -493,7 +380,9 @@ def _part(workload: Workload, was: Workload, parameters: TeamParameters) -> Iter
     if any(map(requests_gpus, (*workload.pods, *was.pods))):
         for version, owner, name, _ in controller_references(was.metadata).values():
             if _queues_for_theirs(version, owner, parameters):
-                yield PART.fill_in(("spec",), kind=workload.kind, owner=owner, name=name)
+                yield new_violation(
+                    "queued.PART", ("spec",), kind=workload.kind, owner=owner, name=name
+                )
 
 
 def _elastic(workload: Workload) -> bool:
@@ -544,7 +433,8 @@ def _past_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Vio
         return
     path, metadata, place = _label(workload)
     if not (_names_queue(metadata) or _passed_on(workload) or _held_by_kueue(workload)):
-        yield (UNKNOWN if unseen else NO_QUEUE).fill_in(
+        yield new_violation(
+            "queued.UNKNOWN" if unseen else "queued.NO_QUEUE",
             (*path, "metadata", "labels", QUEUE_LABEL),
             kind=workload.kind,
             place=place,

@@ -5,16 +5,12 @@ from typing import Any
 
 from gpuyard_core.admission.bypass import requests_gpus
 from gpuyard_core.admission.parameters import TeamParameters
-from gpuyard_core.admission.requirement import ViolationTemplate, Workload
+from gpuyard_core.admission.requirement import Workload, new_violation
 from gpuyard_core.manifests.fields import known_value, mapping, text
 from gpuyard_core.manifests.quantities import Violation
 from gpuyard_core.manifests.queued import INTEGRATIONS
 from gpuyard_core.names import VOLCANO, VOLCANO_QUEUE
 
-OUTLIVES = ViolationTemplate(
-    "pods of this {kind} continue to run after it finishes, when Kueue no longer counts them",
-    "write {field}",
-)
 CLEANS: tuple[str, ...] = ("spec", "runPolicy", "cleanPodPolicy")
 CLEANED = ("Running", "All")
 STAYS_FOR: tuple[str, ...] = ("spec", "ttlSecondsAfterFinished")
@@ -47,10 +43,12 @@ def check_remaining_pods(workload: Workload) -> Iterator[Violation]:
     short = not isinstance(policy, int) or policy <= LONGEST_STAY
     cleans = policy in CLEANED if path == CLEANS else short
     if not (cleans or (was and _field(was, path) == policy)):
-        yield OUTLIVES.fill_in(path, kind=workload.kind, field=fix)
+        yield new_violation("remaining_pods.OUTLIVES", path, kind=workload.kind, field=fix)
     strategy = mapping(workload.body, *STRATEGY)
     if strategy and not (was and mapping(was.body, *STRATEGY) == strategy):
-        yield OUTLIVES.fill_in(STRATEGY, kind=workload.kind, field=NO_STRATEGY)
+        yield new_violation(
+            "remaining_pods.OUTLIVES", STRATEGY, kind=workload.kind, field=NO_STRATEGY
+        )
 
 
 def _field(workload: Workload, path: tuple[str, ...]) -> Any:
@@ -60,12 +58,6 @@ def _field(workload: Workload, path: tuple[str, ...]) -> Any:
 JOB = "Job"
 API_OF_JOBS = "batch.volcano.sh/"
 DEFAULT_SCHEDULER = "default-scheduler"
-NO_VOLCANO = ViolationTemplate(
-    "this pod requests GPUs but Volcano does not schedule it", f"write schedulerName: {VOLCANO}"
-)
-OTHER_QUEUE = ViolationTemplate(
-    "this {kind} names queue '{queue}'", "name the queue of the team: {allowed}"
-)
 
 
 def check_volcano_queue(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
@@ -75,11 +67,19 @@ def check_volcano_queue(workload: Workload, parameters: TeamParameters) -> Itera
     if workload.kind == "Pod" and any(pod.gpus() or pod.claims_devices for pod in workload.pods):
         scheduler = text(mapping(workload.body.get("spec")).get("schedulerName"))
         if scheduler not in {"", DEFAULT_SCHEDULER, VOLCANO}:
-            yield NO_VOLCANO.fill_in(("spec", "schedulerName"))
+            yield new_violation("remaining_pods.NO_VOLCANO", ("spec", "schedulerName"))
         elif named and named != queue:
             path = ("metadata", "annotations", VOLCANO_QUEUE)
-            yield OTHER_QUEUE.fill_in(path, kind="Pod", queue=named, allowed=queue)
+            yield new_violation(
+                "remaining_pods.OTHER_QUEUE", path, kind="Pod", queue=named, allowed=queue
+            )
     if workload.kind == JOB and text(workload.body.get("apiVersion")).startswith(API_OF_JOBS):
         named = text(mapping(workload.body.get("spec")).get("queue"))
         if named != queue:
-            yield OTHER_QUEUE.fill_in(("spec", "queue"), kind=JOB, queue=named, allowed=queue)
+            yield new_violation(
+                "remaining_pods.OTHER_QUEUE",
+                ("spec", "queue"),
+                kind=JOB,
+                queue=named,
+                allowed=queue,
+            )

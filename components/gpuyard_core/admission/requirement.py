@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from gpuyard_core.admission.parameters import TeamParameters
-from gpuyard_core.findings import Path
+from gpuyard_core.catalogue.tables import read_yaml
+from gpuyard_core.findings import Path as FieldPath
 from gpuyard_core.manifests.pods import Pod
 from gpuyard_core.manifests.quantities import Violation
 
@@ -39,9 +42,21 @@ class ViolationTemplate:
     problem: str
     fix: str
 
-    def fill_in(self, path: Path, /, **values: str) -> Violation:
-        """Fill in the placeholders."""
-        return Violation(path, self.problem.format(**values), self.fix.format(**values))
+
+@cache
+def violation_templates() -> Mapping[str, ViolationTemplate]:
+    """The messages in `violations.yaml`, by module and name."""
+    file = Path(__file__).with_name("violations")
+    templates: Mapping[str, ViolationTemplate] = read_yaml(
+        str(file), Mapping[str, ViolationTemplate]
+    )
+    return templates
+
+
+def new_violation(name: str, path: FieldPath, /, **values: str) -> Violation:
+    """A violation at a path, with its message filled in."""
+    template = violation_templates()[name]
+    return Violation(path, template.problem.format(**values), template.fix.format(**values))
 
 
 @dataclass(frozen=True, slots=True)

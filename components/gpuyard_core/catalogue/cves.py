@@ -1,7 +1,7 @@
 """Known vulnerabilities of drivers and components, and the lowest versions without any.
 
 The rows come from NVIDIA's security bulletins through `scripts/refresh_advisories.py`; the table is read on
-first use. It contains what was published up to `newest()`.
+first use. It contains what was published up to its newest row.
 """
 
 import re
@@ -145,11 +145,6 @@ def _advisories(row: _Row, remark: BulletinRemark | None) -> Iterator[Advisory]:
             if remark and remark.introduced
             else None,
         )
-
-
-def newest_bulletin_date() -> date:
-    """The date of the newest bulletin in the table."""
-    return max(row.published for row in advisories())
 
 
 def branch_of(component: str, version: str) -> str | None:

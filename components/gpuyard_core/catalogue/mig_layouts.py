@@ -4,8 +4,9 @@ A GPU has at most twelve memory units and a layout at most twelve slices, so a s
 with bit masks is exact and takes microseconds.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from gpuyard_core.catalogue.mig import MigProduct, MigProfile
@@ -89,16 +90,17 @@ def placement_error(product: MigProduct, counts: Mapping[str, int]) -> str:
     if reason := _too_many(product, requested_profiles):
         return reason
     if place_profiles(product, counts) is None:
-        starts = (f"{p.name} only at {_starts(p)}" for p in dict.fromkeys(requested_profiles))
+        starts = (
+            f"{p.name} only at {', '.join(map(str, p.starts))}"
+            for p in dict.fromkeys(requested_profiles)
+        )
         return f"the slices fit in number, but have no valid placement: {'; '.join(starts)}"
     return ""
 
 
 def _too_many(product: MigProduct, requested_profiles: list[MigProfile]) -> str:
-    slices, units = (
-        sum(p.slices for p in requested_profiles),
-        sum(p.units for p in requested_profiles),
-    )
+    slices = sum(p.slices for p in requested_profiles)
+    units = sum(p.units for p in requested_profiles)
     if slices > product.slices:
         return f"{slices} compute slices of {product.slices}"
     if units > product.units:
@@ -107,10 +109,6 @@ def _too_many(product: MigProduct, requested_profiles: list[MigProfile]) -> str:
     if sum(p.media_exclusive for p in requested_profiles) > 1:
         return "two slices each need all media engines"
     return ""
-
-
-def _starts(profile: MigProfile) -> str:
-    return ", ".join(str(s) for s in profile.starts)
 
 
 def nearest_layout(product: MigProduct, counts: Mapping[str, int]) -> dict[str, int]:
@@ -154,7 +152,7 @@ def suggested_profile(product: MigProduct, name: str) -> str:
 def multisets(product: MigProduct, *, variants: bool = False) -> tuple[Mapping[str, int], ...]:
     """Every valid non-empty layout as counts by profile."""
     results = {
-        tuple(sorted(_counts(layout).items())): None
+        tuple(sorted(Counter(profile.name for profile, _ in layout).items())): None
         for layout in _placements(product, variants=variants)
     }
     return tuple(dict(key) for key in results)
@@ -164,14 +162,8 @@ def count_layouts(
     product: MigProduct, *, variants: bool = False, without: frozenset[str] = frozenset()
 ) -> LayoutCounts:
     """Numbers of valid layouts; `without` excludes profiles, as if the driver did not offer them."""
-    reduced = MigProduct(
-        product.gpu,
-        product.family,
-        product.units,
-        product.slices,
-        tuple(p for p in product.profiles if p.name not in without),
-        product.source,
-    )
+    offered = tuple(p for p in product.profiles if p.name not in without)
+    reduced = replace(product, profiles=offered)
     profiles = _offered(reduced, variants=variants)
     layouts = list(_placements(reduced, variants=variants))
     sets = multisets(reduced, variants=variants)
@@ -217,13 +209,6 @@ def _may_add(
     return profiles.count(profile) < profile.max_count and not _over_budget(
         product, [*profiles, profile]
     )
-
-
-def _counts(layout: tuple[tuple[MigProfile, int], ...]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for profile, _ in layout:
-        counts[profile.name] = counts.get(profile.name, 0) + 1
-    return counts
 
 
 def _is_maximal_multiset(

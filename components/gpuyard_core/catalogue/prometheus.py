@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from gpuyard_core.catalogue.sources import Source, find_source
+from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.tables import read_keyed
 
 BYTES_PER_SAMPLE = 2
 BYTES_PER_SERIES = 8192
@@ -34,23 +35,5 @@ class ManagedPrometheus:
     source: Source
 
 
-AMAZON = ManagedPrometheus(
-    name="Amazon Managed Service for Prometheus",
-    own_collectors=False,
-    receivers=frozenset({"sns"}),
-    where="an SNS topic, which can send e-mail or call a webhook",
-    ignored=frozenset({"grafana", "labels", "namespace", "storage_class", "storage_gib"}),
-    usd_per_million_samples=0.09,
-    source=find_source("prometheus.amazon"),
-)
-GOOGLE = ManagedPrometheus(
-    name="Google Cloud Managed Service for Prometheus",
-    own_collectors=True,
-    receivers=frozenset(),
-    where="the Secret alertmanager in gmp-public, which has the whole configuration of the managed Alertmanager",
-    ignored=frozenset(
-        {"grafana", "labels", "namespace", "retention_days", "storage_class", "storage_gib"}
-    ),
-    usd_per_million_samples=0.06,
-    source=find_source("prometheus.google"),
-)
+_SERVICES = dict(read_keyed("managed_prometheus", ManagedPrometheus))
+AMAZON, GOOGLE = _SERVICES["aws"], _SERVICES["gcp"]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from gpuyard_core.catalogue.lists import find_list
 from gpuyard_core.catalogue.machines import Machine, Price
 from gpuyard_core.catalogue.sources import Source, find_source
 from gpuyard_core.catalogue.tables import read_rows
@@ -62,3 +63,15 @@ def _rows() -> tuple[_Row, ...]:
 def listed_regions(cloud: str) -> tuple[str, ...]:
     """Regions with listed prices, in alphabetical order; empty for a cloud without a list."""
     return tuple(sorted({row.region for row in _rows() if row.cloud == cloud}))
+
+
+_ROW_OF_GCP = "us-central1"
+"""The region of the machine rows, which is not in the list of other regions (places.gcp-regions)."""
+
+
+@cache
+def region_names(cloud: str) -> frozenset[str]:
+    """All regions of a cloud, including those of other partitions."""
+    return frozenset(
+        find_list("aws-regions") if cloud == "aws" else {*listed_regions("gcp"), _ROW_OF_GCP}
+    )

@@ -6,6 +6,7 @@ Shared by the rules, `classify` and `explain`: they do not see a kind that is mi
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import partial
 from typing import Any
 
 from gpuyard_core.catalogue.tables import read_keyed
@@ -53,14 +54,16 @@ class PodTemplateLocation:
     def from_cell(cell: str) -> "PodTemplateLocation":
         """A path, how pods are counted, and properties, for tables: `spec.explainer:one:INLINE:optional`."""
         path, count, *words = cell.split(":")
+        at: Path = tuple(path.split(".")) if path else ()
+        adapters = [partial(_ADAPTERS[word], at) for word in words if word in _ADAPTERS]
         forms = [PodsForm[word] for word in words if word in PodsForm.__members__]
         lends = [word.removeprefix("lends=") for word in words if word.startswith("lends=")]
         return PodTemplateLocation(
-            tuple(path.split(".")) if path else (),
+            at,
             _POD_COUNTS[count],
             forms[0] if forms else PodsForm.TEMPLATE,
             "optional" in words,
-            next((_ADAPTERS[word] for word in words if word in _ADAPTERS), None),
+            adapters[0] if adapters else None,
             tuple(lends[0].split(".")) if lends else (),
         )
 
@@ -180,7 +183,7 @@ def _submitter() -> Mapping[str, Any]:
     return {"name": "ray-job-submitter", "resources": resources}
 
 
-def _submits(value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
+def _submits(_: Path, value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """The pod that submits a RayJob, with or without a template; only in K8sJobMode."""
     spec = mapping(value, "spec")
     if (text(spec, "submissionMode") or "K8sJobMode") != "K8sJobMode":
@@ -199,10 +202,10 @@ RAY_CLUSTERS: Mapping[str, tuple[str, ...]] = {
 """The path of the Ray cluster of a kind."""
 
 
-def _with_sidecars(value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
+def _with_sidecars(head: Path, value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """The head of a Ray cluster, with the sidecars that KubeRay adds."""
     more: list[Mapping[str, Any]] = []
-    ray = mapping(value, *RAY_CLUSTERS.get(text(value, "kind"), ("spec",)))
+    ray = mapping(value, *map(str, head[:-2]))
     if ray.get("enableInTreeAutoscaling") is True:
         own = mapping(ray, "autoscalerOptions").get("resources")
         same = {"cpu": "500m", "memory": "512Mi"}

@@ -63,13 +63,14 @@ def value_error(
     problem: str,
     *,
     allowed: str,
-    fix: str = "",
+    fix: str | tuple[str, ValueChange | None] = "",
     change: ValueChange | None = None,
 ) -> PydanticCustomError:
     """An error that carries what is allowed and what to do, for `gpuyard_core.models.problems` to show.
 
-    With `change`, a program can do what `fix` says.
+    With a change, alone or next to the text of the fix, a program can do what the fix says.
     """
+    fix, change = (fix, change) if isinstance(fix, str) else fix
     return PydanticCustomError(  # the text is data, not a template: do not format braces in it
         kind,
         "{problem}",
@@ -109,22 +110,18 @@ def parse_range(value: object) -> Range:
     elif isinstance(value, str) and (match := _RANGE.fullmatch(value.strip())):
         low, high = int(match[1]), int(match[2])
     else:
-        fix, change = _meant_range(value)
         raise value_error(
             "range_form",
             "not a number of nodes or a range",
             allowed=_RANGE_HELP,
-            fix=fix,
-            change=change,
+            fix=_meant_range(value),
         )
     if low > high:
-        fix, change = replacement_fix(f"{high}..{low}")
         raise value_error(
             "range_reversed",
             "the range runs backwards",
             allowed=_RANGE_HELP,
-            fix=fix,
-            change=change,
+            fix=replacement_fix(f"{high}..{low}"),
         )
     if low < 0 or high > MAX_NODES:
         fix, change = replacement_fix(
@@ -185,13 +182,11 @@ def parse_memory_gib(value: object) -> int:
         return value
     match = _MEMORY.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None or int(match[1]) == 0:
-        fix, change = _meant_memory(value)
         raise value_error(
             "memory_form",
             "not an amount of memory",
             allowed="GiB, for example 64, 64GiB, 80GB or 2TB",
-            fix=fix,
-            change=change,
+            fix=_meant_memory(value),
         )
     unit = (match[2] or "g").lower()
     return int(match[1]) * (1024 if unit.startswith("t") else 1)
@@ -231,9 +226,11 @@ def parse_gpu_indexes(value: object) -> tuple[int, ...]:
             fix="write 0-3",
         )
     if len(set(indexes)) != len(indexes):
-        fix, change = replacement_fix(show_gpu_indexes(tuple(sorted(set(indexes)))))
         raise value_error(
-            "gpu_indexes", "duplicate GPU index", allowed="each index once", fix=fix, change=change
+            "gpu_indexes",
+            "duplicate GPU index",
+            allowed="each index once",
+            fix=replacement_fix(show_gpu_indexes(tuple(sorted(set(indexes))))),
         )
     return tuple(sorted(indexes))
 
@@ -289,13 +286,11 @@ def parse_name(value: object) -> str:
         raise value_error("name_form", "a name must be text", allowed=help_, fix=fix)
     if len(value) > NAME_LENGTH or not _NAME.fullmatch(value):
         suggestion = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")[:NAME_LENGTH].strip("-")
-        fix, change = replacement_fix(suggestion) if _NAME.fullmatch(suggestion) else ("", None)
         raise value_error(
             "name_form",
             "not a valid name for Kubernetes and the clouds",
             allowed=help_,
-            fix=fix,
-            change=change,
+            fix=replacement_fix(suggestion) if _NAME.fullmatch(suggestion) else ("", None),
         )
     return value
 
@@ -313,18 +308,15 @@ def parse_namespace(value: object) -> str:
     """The name of a namespace: any that Kubernetes accepts, because it may already exist."""
     help_ = f"lower-case letters, digits and dashes, at most {NAMESPACE_LENGTH}"
     if not isinstance(value, str):
-        raise value_error(
-            "namespace_form", "a name must be text", allowed=help_, fix="put it in quotes"
-        )
+        fix = "put it in quotes"
+        raise value_error("namespace_form", "a name must be text", allowed=help_, fix=fix)
     if len(value) > NAMESPACE_LENGTH or not _NAMESPACE.fullmatch(value):
         suggestion = re.sub(r"[^a-z0-9]+", "-", value.lower())[:NAMESPACE_LENGTH].strip("-")
-        fix, change = replacement_fix(suggestion) if suggestion else ("", None)
         raise value_error(
             "namespace_form",
             "not a valid name for a Kubernetes namespace",
             allowed=help_,
-            fix=fix,
-            change=change,
+            fix=replacement_fix(suggestion) if suggestion else "",
         )
     return value
 
@@ -368,13 +360,11 @@ def parse_percent_range(value: object) -> Range:
         (value, value) if type(value) is int else (int(match[1]), int(match[2])) if match else None
     )
     if ends is None or not 0 <= ends[0] <= ends[1] <= MOST_PERCENT:
-        fix, change = _meant_range(value, MOST_PERCENT, "65..85")
         raise value_error(
             "percent_range",
             "not a percentage or a range of percentages",
             allowed="0 to 100, or LOW..HIGH such as 65..85",
-            fix=fix,
-            change=change,
+            fix=_meant_range(value, MOST_PERCENT, "65..85"),
         )
     return Range(*ends)
 
@@ -432,13 +422,11 @@ def parse_image_prefix(value: object) -> str:
         or len(value) > MAX_IMAGE_PREFIX
         or not _IMAGE_PREFIX.fullmatch(value)
     ):
-        fix, change = _meant_images(value)
         raise value_error(
             "image_prefix",
             "not a registry or a repository",
             allowed="registry.example.org, or registry.example.org/team; no tag, no scheme",
-            fix=fix,
-            change=change,
+            fix=_meant_images(value),
         )
     return value
 
@@ -457,13 +445,11 @@ _ADDRESS = re.compile(r"https?://[a-z0-9]([-.a-z0-9]*[a-z0-9])?(:\d{1,5})?(/[-._
 def parse_address(value: object) -> str:
     """The URL of a server: scheme, host and port, optionally a path; no user name or password."""
     if not isinstance(value, str) or len(value) > MAX_IMAGE_PREFIX or not _ADDRESS.fullmatch(value):
-        fix, change = _meant_address(value)
         raise value_error(
             "address_form",
             "not the URL of a server",
             allowed="http://HOST:PORT or https://HOST:PORT, optionally with a path; no user name, no password",
-            fix=fix,
-            change=change,
+            fix=_meant_address(value),
         )
     return value
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard_core.admission.bypass import check_pod_bypass, containers_given_all_gpus
-from gpuyard_core.admission.host import PRIVILEGED, SHARES_HOST
+from gpuyard_core.admission.requirement import new_violation
 from gpuyard_core.admission.requirements import BYPASS
 from gpuyard_core.findings import Path, Severity
 from gpuyard_core.manifests.fields import (
@@ -373,14 +373,14 @@ def _path(volume: object) -> str:
 def _host(pod: Pod) -> Iterator[Violation]:
     for field in _SHARED:
         if is_true(pod.spec.get(field)):
-            yield SHARES_HOST[field].fill_in(pod.field_path(field))
+            yield new_violation(f"host.SHARES_HOST.{field}", pod.field_path(field))
 
 
 def _privileged(pod: Pod) -> Iterator[Violation]:
     for path, container in pod.containers():
         if is_true(mapping(container, "securityContext").get("privileged")):
             where = (*path, *_PRIVILEGE)
-            yield PRIVILEGED.fill_in(where, container=container_name(path, container))
+            yield new_violation("host.PRIVILEGED", where, container=container_name(path, container))
 
 
 def _volumes(pod: Pod, *, keeper: bool, whole: bool) -> Iterator[Violation]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuyard_core.admission.bypass import requests_gpus
 from gpuyard_core.admission.images import is_allowed_image, normalized_prefix
-from gpuyard_core.admission.placement import EVERY_TAINT
+from gpuyard_core.admission.requirement import new_violation
 from gpuyard_core.catalogue.software.cuda_tags import (
     LAST_OF_TWO_PARTS,
     NEWEST_OF_OLDEST,
@@ -77,7 +77,7 @@ def _tolerations(pod: Pod) -> Iterator[Violation]:
     for index, toleration in enumerate(items(pod.spec, "tolerations")):
         value = mapping(toleration)
         if text(value, "operator") == "Exists" and not text(value, "key"):
-            yield EVERY_TAINT.fill_in(pod.field_path("tolerations", index))
+            yield new_violation("placement.EVERY_TAINT", pod.field_path("tolerations", index))
 
 
 def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Violation]:

@@ -3,10 +3,11 @@
 import re
 from pathlib import Path
 
-from gpuyard_core.catalogue.kubernetes.autoscaler_metrics import AUTOSCALERS, SHORTAGES
+from gpuyard_core.catalogue.kubernetes.autoscaler_metrics import AUTOSCALERS
 from gpuyard_core.catalogue.metrics import metrics_of
 from gpuyard_lint.rules.subjects.promql import read_promql
 from kit.every import every
+from kit.shortages import SHORTAGES
 
 PAGE = Path(__file__).parents[3] / "docs/concepts/interruption.md"
 

@@ -48,7 +48,6 @@ def test_a_driver_inside_has_a_version_and_one_that_others_bring_has_none(image)
     else:
         assert image.driver is None
         assert image.cloud != "aws" or not image.fractions
-        assert not image.fabric_manager
 
 
 @pytest.mark.parametrize("image", ROWS)

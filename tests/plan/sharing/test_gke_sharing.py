@@ -14,7 +14,7 @@ from gpuyard.plan.sharing.gke_sharing import (
     single_request_resources,
     strategy_of,
 )
-from gpuyard_core.catalogue.gke.sharing import MOST_CLIENTS, PARTITIONS
+from gpuyard_core.catalogue.gke.sharing import PARTITIONS
 from gpuyard_core.catalogue.gpus import MIG_PRODUCTS
 from gpuyard_core.catalogue.machines import MACHINES
 from gpuyard_core.catalogue.sharing import MAX_REPLICAS
@@ -146,7 +146,7 @@ def test_every_model_that_google_sells_and_that_can_be_cut_has_sizes():
 
 
 def test_as_many_may_share_as_a_stack_file_can_say():
-    assert MAX_REPLICAS == MOST_CLIENTS
+    assert MAX_REPLICAS == 48  # of GKE as well: source `sharing`
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ from gpuyard.render.observability.contract import (
 )
 from gpuyard.render.observability.scope import MeteredPool, QueryScope
 from gpuyard.render.observability.series import Labels, Series
-from gpuyard_core.catalogue.kubernetes.autoscaler_metrics import PER_GROUP_FLAG, SHORTAGES
+from gpuyard_core.catalogue.kubernetes.autoscaler_metrics import PER_GROUP_FLAG
 from gpuyard_core.catalogue.metrics import dcgm_default, exporters
 from gpuyard_core.catalogue.sharing import SharingMethod
 from kit.every import judge
+from kit.shortages import SHORTAGES
 
 CASES = yaml.safe_load((Path(__file__).parent / "queries.yaml").read_text(encoding="utf-8"))
 RECORDED = {

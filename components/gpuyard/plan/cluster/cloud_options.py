@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
-from gpuyard_core.catalogue.cluster.places import region_names
+from gpuyard_core.catalogue.regions import region_names
 from gpuyard_core.findings import Diagnostic, Fix, Path, error
 from gpuyard_core.models.values import SpecModel
 

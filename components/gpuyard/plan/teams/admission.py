@@ -4,8 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.sections import Admission
-from gpuyard_core.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
-from gpuyard_core.catalogue.kubernetes.privileged_defaults import EPHEMERAL_DRIVERS, SYSTEM_CLASSES
+from gpuyard_core.catalogue.kubernetes.api import (
+    EPHEMERAL_DRIVERS,
+    MUTATES_SINCE,
+    SYSTEM_CLASSES,
+    changes_jobs,
+)
 from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard_core.names import CLASS_LABEL, UNLABELLED_CLASS

@@ -30,7 +30,7 @@ from gpuyard_core.admission import (
     remaining_pods,
     requirements,
 )
-from gpuyard_core.admission.requirement import Requirement, ViolationTemplate
+from gpuyard_core.admission.requirement import Requirement, ViolationTemplate, violation_templates
 
 _MODULES = {
     "bypass": bypass,
@@ -153,7 +153,7 @@ class PolicyText:
 
     def _message(self, requirement: str, sentence: str, *values: str) -> str:
         own = self._file.get("messages", {}).get(sentence)
-        template = ViolationTemplate(*own) if own else self._constant(sentence)
+        template = ViolationTemplate(*own) if own else violation_templates()[sentence]
         given = dict(each.split("=", 1) for each in values)
         expressions = {key: self.expand(value) for key, value in given.items()}
         return message_expression(

@@ -2,6 +2,7 @@
 
 from gpuyard.render.admission.cel import literal, message_expression, optional, quoted
 from gpuyard_core.admission import queued, requirements
+from gpuyard_core.admission.requirement import violation_templates
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.queued import ROLES
 from gpuyard_core.manifests.templates import EACH, KINDS, PodsForm
@@ -65,7 +66,9 @@ def unknown_roles() -> str:
     text = ""
     for kind, field in queued.ROLE_FIELDS.items():
         values = {"role": "r", "kind": quoted(kind), "roles": quoted(", ".join(ROLES[kind]))}
-        sentence = message_expression(requirements.QUEUED, queued.UNCOUNTED, **values)
+        sentence = message_expression(
+            requirements.QUEUED, violation_templates()["queued.UNCOUNTED"], **values
+        )
         roles = f"{optional('variables.it', f'spec.{field}', '{}')}.filter(r, !(r in {literal(ROLES[kind])}))"
         text += f"variables.it.kind == {quoted(kind)} ? {roles}.map(r, {sentence}) : "
     return f"{text}[]"

@@ -1,13 +1,9 @@
 """Cluster networks: allowed sizes by cloud, and how many addresses a node uses."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard_core.catalogue.sources import Source, find_source
-
-_VPC = find_source("networks.vpc")
-_GKE = find_source("networks.gke")
-_SERVICES = find_source("networks.services")
+from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.tables import read_keyed
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +16,9 @@ class RangeSizes:
     source: Source
 
 
-EKS_RANGES: Mapping[str, RangeSizes] = {
-    "cidr": RangeSizes(16, 22, "10.0.0.0/16", _VPC),
-    "services": RangeSizes(12, 24, "172.20.0.0/16", _SERVICES),
-}
-GKE_RANGES: Mapping[str, RangeSizes] = {
-    "cidr": RangeSizes(9, 26, "10.0.0.0/16", _GKE),
-    "pods": RangeSizes(9, 21, "10.16.0.0/13", _GKE),
-    "services": RangeSizes(16, 27, "10.8.0.0/20", _GKE),
-}
+_RANGES = dict(read_keyed("network_ranges", RangeSizes))
+EKS_RANGES = {field: _RANGES[f"aws.{field}"] for field in ("cidr", "services")}
+GKE_RANGES = {field: _RANGES[f"gcp.{field}"] for field in ("cidr", "pods", "services")}
 """Range sizes by field of `cluster.network`."""
 PRIVATE_RANGES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 """RFC 1918; EKS accepts no other ranges for services."""

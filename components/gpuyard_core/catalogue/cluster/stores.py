@@ -1,17 +1,12 @@
 """File systems of the clouds: sizes, tiers and throughputs on sale; and valid bucket names."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpuyard_core.catalogue.purchasing import ID_FORMATS
 from gpuyard_core.catalogue.sources import Source, find_source
-
-_LUSTRE = find_source("stores.lustre")
-_MANAGED = find_source("stores.managed")
-_FILESTORE = find_source("stores.filestore")
-
-
-_LUSTRE_PRICE = find_source("stores.lustre-price")
+from gpuyard_core.catalogue.tables import read_keyed
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +16,11 @@ class SizeBand:
     low: int
     high: int
     step: int
+
+    @staticmethod
+    def from_cell(cell: str) -> "SizeBand":
+        """`1024-9984/256`, for tables."""
+        return SizeBand(*map(int, re.split("[-/]", cell)))
 
     def nearest(self, size: int) -> int:
         """The smallest of these sizes that is large enough, else the largest."""
@@ -61,37 +61,19 @@ class StorePrice:
     source: Source
 
 
-def _managed(step: int, until: int, high: int, later: int) -> StoreOffer:
-    """An offer with small steps up to a size, and large steps above."""
-    more = () if until == high else (SizeBand(-(-until // later) * later, high, later),)
-    return StoreOffer(bands=(SizeBand(step, until, step), *more), source=_MANAGED)
+def _offers(store: str) -> dict[str, StoreOffer]:
+    """The offers of one kind of file system, by tier or throughput."""
+    rows = read_keyed("store_offers", StoreOffer)
+    return {key.partition(".")[2]: offer for key, offer in rows if key.startswith(f"{store}.")}
 
 
-_FSX = (SizeBand(1200, 1200, 1200), SizeBand(2400, 2_400_000, 2400))
-FSX_LUSTRE: Mapping[str, StoreOffer] = {
-    "persistent": StoreOffer(bands=_FSX, name="PERSISTENT_2", source=_LUSTRE),
-    "scratch": StoreOffer(bands=_FSX, name="SCRATCH_2", source=_LUSTRE),
-}
+FSX_LUSTRE: Mapping[str, StoreOffer] = _offers("fsx-lustre")
 """By tier."""
 MANAGED_LUSTRE: Mapping[int, StoreOffer] = {
-    1000: _managed(9_000, 1_530_000, 10_008_000, 72_000),
-    500: _managed(18_000, 3_060_000, 20_016_000, 144_000),
-    250: _managed(36_000, 6_120_000, 40_032_000, 288_000),
-    125: _managed(72_000, 12_240_000, 12_240_000, 72_000),
+    int(throughput): offer for throughput, offer in _offers("managed-lustre").items()
 }
 """Offers by throughput, in MB/s for each TiB; the first and smallest is the default."""
-_BASIC_MOST = 65_433
-_GROWING = (SizeBand(1024, 9984, 256), SizeBand(10_240, 102_400, 2560))
-FILESTORE: Mapping[str, StoreOffer] = {
-    "zonal": StoreOffer(bands=_GROWING, name="ZONAL", source=_FILESTORE),
-    "regional": StoreOffer(bands=_GROWING, single_zone=False, name="REGIONAL", source=_FILESTORE),
-    "basic-ssd": StoreOffer(
-        bands=(SizeBand(2560, _BASIC_MOST, 1),), name="BASIC_SSD", source=_FILESTORE
-    ),
-    "basic-hdd": StoreOffer(
-        bands=(SizeBand(1024, _BASIC_MOST, 1),), name="BASIC_HDD", source=_FILESTORE
-    ),
-}
+FILESTORE: Mapping[str, StoreOffer] = _offers("filestore")
 """By tier."""
 _LUSTRE_USD: Mapping[tuple[str, int | None], float] = {
     ("persistent", 125): 0.145,
@@ -103,7 +85,7 @@ _LUSTRE_USD: Mapping[tuple[str, int | None], float] = {
 def lustre_price(tier: str, throughput: int | None, region: str | None) -> StorePrice | None:
     """The price of FSx for Lustre; None if no published price was found."""
     usd = _LUSTRE_USD.get((tier, throughput)) if region == "us-east-1" else None
-    return None if usd is None else StorePrice(usd, _LUSTRE_PRICE)
+    return None if usd is None else StorePrice(usd, find_source("stores.lustre-price"))
 
 
 FSX_THROUGHPUTS = (125, 250, 500, 1000)

@@ -4,7 +4,8 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from gpuyard_core.catalogue.sources import Source, find_source
+from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.tables import read_keyed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,18 +21,8 @@ class TagLimits:
     source: Source
 
 
-AWS_TAGS = TagLimits(
-    maximum=50,
-    reserved_by_gpuyard=10,
-    key=128,
-    source=find_source("tags.aws-tags"),
-)
-GCP_TAGS = TagLimits(
-    maximum=64,
-    reserved_by_gpuyard=3,
-    key=63,
-    source=find_source("tags.gcp-tags"),
-)
+_LIMITS = dict(read_keyed("tag_limits", TagLimits))
+AWS_TAGS, GCP_TAGS = _LIMITS["aws"], _LIMITS["gcp"]
 """Values may have 256 characters on aws and in a stack file; on gcp they are truncated."""
 RESERVED = "aws:"
 """The prefix that AWS reserves, in any letter case."""

@@ -10,9 +10,7 @@ STRATEGIES: Mapping[SharingMethod, str] = {
     SharingMethod.MIG_TIME_SLICING: "TIME_SHARING",
     SharingMethod.MPS: "MPS",
 }
-"""GKE's sharing strategy for each sharing mode."""
-MOST_CLIENTS = 48
-"""Maximum containers that share one GPU or one slice (source: sharing)."""
+"""GKE's sharing strategy for each sharing mode (source: `sharing`)."""
 STRATEGY_LABEL = "cloud.google.com/gke-gpu-sharing-strategy"
 STRATEGY_WORDS: Mapping[str, str] = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
 """The label value of each strategy."""

@@ -1,4 +1,4 @@
-"""The Kubernetes API: label syntax, initial namespaces, and the first minor with MutatingAdmissionPolicy."""
+"""The Kubernetes API: labels, initial namespaces and classes, and the first minor with MutatingAdmissionPolicy."""
 
 import re
 
@@ -12,6 +12,11 @@ NAMESPACES = frozenset({"default", "kube-system", "kube-public", "kube-node-leas
 MUTATES_SINCE = 36
 """The Kubernetes 1 minor from which every API server has MutatingAdmissionPolicy; in 1.34 and 1.35 it is a
 beta feature that is off by default (api.mutates)."""
+
+SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
+"""The PriorityClasses that every cluster has (privileged-defaults.system-classes)."""
+EPHEMERAL_DRIVERS = ("efs.csi.aws.com", "nfs.csi.k8s.io", "smb.csi.k8s.io")
+"""CSI drivers that mount an address chosen by the pod (privileged-defaults.ephemeral-drivers)."""
 
 
 def changes_jobs(kubernetes: str) -> bool:

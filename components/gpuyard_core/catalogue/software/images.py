@@ -65,8 +65,6 @@ class NodeImage:
     """Why the other methods do not work."""
     efa: bool = False
     """Includes the EFA driver."""
-    fabric_manager: bool = False
-    """Includes NVIDIA Fabric Manager, without which CUDA does not work on NVSwitch machines."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Values of the operator's chart that it needs, which apply to the whole cluster.
 

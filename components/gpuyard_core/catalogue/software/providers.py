@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard_core.catalogue.sources import Source, find_source
+from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.catalogue.tables import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,18 +17,6 @@ class ProviderPlugin:
 
 
 PROVIDERS: Mapping[str, ProviderPlugin] = {
-    plugin.name: plugin
-    for plugin in (
-        ProviderPlugin(
-            "aws",
-            "7.51.1",
-            find_source("providers.aws"),
-        ),
-        ProviderPlugin(
-            "gcp",
-            "10.2.0",
-            find_source("providers.gcp"),
-        ),
-    )
+    plugin.name: plugin for plugin in read_rows("provider_plugins", ProviderPlugin)
 }
 """Providers by the package part of a resource type."""
