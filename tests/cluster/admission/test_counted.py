@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from gpuyard_core.admission.queued import ELASTIC, OF_ANOTHER, SCALED
+from gpuyard_core.admission.queued import ELASTIC
+from gpuyard_core.admission.requirement import new_violation
 from gpuyard_core.names import QUEUE_GATE, QUEUE_LABEL
 from gpuyard_lint.kubernetes import resource
 from gpuyard_lint.rules.adm import workload
@@ -411,7 +412,7 @@ def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api
         ]
         # by the subresource, which Kueue does not see; the server reads a moment later what Kueue has counted
         two, tried = {"spec": {"replicas": 2}}, f"{path}/serve/scale?dryRun=All"
-        past = SCALED.fill_in((), name="serve", counted="1", wanted="2")
+        past = new_violation("queued.SCALED", (), name="serve", counted="1", wanted="2")
         words = f"GPU-ADM-01: {past.problem}; {past.fix}"
         until(lambda: change(person(serving), tried, two), lambda said: said == words)
         for asker in (person(serving), account(serving, OPERATORS), serving):
@@ -498,7 +499,7 @@ def sets_of_a_leader_worker_set_are_scaled_by_it_alone(serving: Api, until: Unti
 
         until(lambda: said("lws"))
         for name, is_part in names.items():
-            slip = OF_ANOTHER.fill_in((), name=name, owner="lws")
+            slip = new_violation("queued.OF_ANOTHER", (), name=name, owner="lws")
             assert said(name) == (f"GPU-ADM-01: {slip.problem}; {slip.fix}" if is_part else "")
     finally:
         made_here = (f"{workloads}/leaders", f"{leaders}/lws", *(f"{sets}/{n}" for n in names))

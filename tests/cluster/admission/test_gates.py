@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gpuyard.render.admission.cel import read_policy
-from gpuyard_core.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, ROLE, TIME, TIMED
-from gpuyard_core.admission.requirement import ViolationTemplate
+from gpuyard_core.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, ROLE, TIME
+from gpuyard_core.admission.requirement import ViolationTemplate, new_violation
 from gpuyard_core.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import Api, connect
@@ -34,9 +34,9 @@ WATCHED = 15
 """Seconds that pods are watched: Kueue looks at them within two."""
 
 
-def said_by(policy: str, name: str) -> ViolationTemplate:
+def said_by(policy: str, name: str, **values: str) -> ViolationTemplate:
     """A message that only a policy has."""
-    return ViolationTemplate(*read_policy(policy)["messages"][name])
+    return ViolationTemplate(*(t.format(**values) for t in read_policy(policy)["messages"][name]))
 
 
 def groups() -> Value:
@@ -218,11 +218,11 @@ def test_a_further_pod_of_a_group_is_as_its_workload_counts_them(lab: reality.La
             "kueue.x-k8s.io/pod-group-total-count: 1; set 2, or use another pod group name"
         )
         reality.wait(lambda: answer_to(team, total="1") == other, "a policy that has read it")
-        role = said_by("scale_up", "other_role").fill_in((), group="pair")
+        role = said_by("scale_up", "other_role", group="pair")
         assert (
             answer_to(team, annotations={ROLE: "zzz"}) == f"GPU-ADM-01: {role.problem}; {role.fix}"
         )
-        timed = TIMED.fill_in((), group="pair", time=TIME)
+        timed = new_violation("queued.TIMED", (), group="pair", time=TIME)
         assert answer_to(team, labels={TIME: "60"}) == f"GPU-ADM-01: {timed.problem}; {timed.fix}"
         assert answer_to(team) == ""  # one too many, which Kueue deletes
         reality.wait(lambda: len(pods(lab.api, "atk-a")) == 2, "two pods")
@@ -244,7 +244,7 @@ def test_a_group_whose_pods_run_is_not_finished_by_the_total_of_one_of_them(lab:
         pair(lab, succeeds="first")
         existing = lab.api.call("GET", path)["status"]["conditions"]
         body = {"status": {"conditions": [*existing, condition]}}
-        said = said_by("kueue_admission", "unfinished").fill_in((), group="pair", counted="2")
+        said = said_by("kueue_admission", "unfinished", group="pair", counted="2")
         answer = written(lab.api, "PATCH", f"{path}/status", body, MERGE)
         assert answer == f"GPU-ADM-01: {said.problem}; {said.fix}"
     finally:
