@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from testbed.plugins.cloud import facts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,8 +45,21 @@ def sources(cloud: str) -> Iterator[str]:
     for folder in (cloud, "cloud"):
         for path in sorted((RENDER / folder).rglob("*.py")):
             yield path.read_text(encoding="utf-8")
-        for path in sorted((RENDER / folder).rglob("*.yaml")):
-            yield re.sub(r"[\w/]+(?::\w[\w/]*)*", r'"\g<0>"', path.read_text(encoding="utf-8"))
+        for path in sorted((RENDER / folder).rglob("resources.yaml")):
+            entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+            yield " ".join(f'"{word}"' for each in entries.values() for word in _words(each))
+
+
+def _words(tree: Any) -> Iterator[str]:
+    """The fields of a resource, and its texts."""
+    if isinstance(tree, Mapping):
+        yield from tree
+    elif not isinstance(tree, list):
+        yield str(tree)
+    for each in (
+        tree.values() if isinstance(tree, Mapping) else tree if isinstance(tree, list) else ()
+    ):
+        yield from _words(each)
 
 
 def _kind(kind: str, words: set[str]) -> dict[str, Any]:

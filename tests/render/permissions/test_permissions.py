@@ -339,11 +339,12 @@ def test_a_graph_that_grants_nothing_has_one_role_and_acts_as_nobody():
 
 # ── the tables ────────────────────────────────────────────────────────────────────────────────────
 def test_every_kind_that_a_renderer_names_has_a_row():
+    folder = sizes.ROOT / "components" / "gpuyard" / "render"
     text = "\n".join(
         path.read_text(encoding="utf-8")
-        for path in (sizes.ROOT / "components" / "gpuyard" / "render").rglob("*.py")
+        for path in (*folder.rglob("*.py"), *folder.rglob("resources.yaml"))
     )
-    named = set(re.findall(r'"((?:aws|gcp):[a-zA-Z0-9]+/\w+:\w+)"', text))
+    named = set(re.findall(r'["\s]((?:aws|gcp):[a-zA-Z0-9]+/\w+:\w+)["\s]', text))
     ways = {
         f"aws:vpc/securityGroup{way}Rule:SecurityGroup{way}Rule" for way in ("Ingress", "Egress")
     }

@@ -8,7 +8,6 @@ from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.addons import addon_parts
 from gpuyard.render.aws.cluster import EXISTING_OUTPUTS, OUTPUTS, cluster_parts, existing_cluster
 from gpuyard.render.aws.karpenter.parts import karpenter_late_values, karpenter_parts
-from gpuyard.render.aws.metrics import WORKSPACE, metric_parts, metric_values
 from gpuyard.render.aws.network import (
     NetworkParts,
     added_groups,
@@ -21,6 +20,7 @@ from gpuyard.render.aws.place import (
     EksNodeInputs,
     StringInput,
     aws_location,
+    aws_resource,
     pod_role,
     statement,
 )
@@ -38,9 +38,51 @@ from gpuyard.render.aws.storage import AwsStoreFoundation, store_calls, store_pa
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
 from gpuyard.render.cloud.kubeconfig import ClusterAccess
 from gpuyard.render.cloud.prerequisites import aws_prerequisites
+from gpuyard.render.observability.monitoring import COLLECTOR_ACCOUNT
+from gpuyard.render.observability.routing import sns_routing
+from gpuyard.render.observability.rules import rule_file
 from gpuyard.render.workloads.scalers import queries_managed_prometheus
 from gpuyard_core.catalogue.cluster.eks import POD_IDENTITY_AGENT
-from gpuyard_core.names import KEDA_ACCOUNT, KEDA_NAMESPACE, QUERY_URL, SYSTEM_POOL
+from gpuyard_core.names import (
+    KEDA_ACCOUNT,
+    KEDA_NAMESPACE,
+    MONITORING_NAMESPACE,
+    QUERY_URL,
+    REMOTE_REGION,
+    REMOTE_WRITE,
+    SYSTEM_POOL,
+)
+
+WORKSPACE = "metrics-workspace"
+"""Its name in the graph."""
+
+
+def metric_parts(plan: PlatformPlan, ready: tuple[str, ...]) -> list[CloudResource]:
+    """All resources in order; none without a managed Prometheus. A dispatcher has no rules."""
+    observed = plan.observability
+    if observed is None or observed.managed is None:
+        return []
+    workspace = aws_resource(plan, WORKSPACE)
+    parts = [workspace, aws_resource(plan, "metrics-retention", days=observed.retention_days)]
+    if not plan.queueing.dispatch:
+        parts.append(aws_resource(plan, "metrics-rules", rules=rule_file(plan)))
+    if observed.alerts is not None:
+        routing = sns_routing(plan, observed.alerts)
+        parts.append(aws_resource(plan, "metrics-receivers", routing=routing))
+    rights = [statement("aps:RemoteWrite", workspace.get("arn"))]
+    account = (MONITORING_NAMESPACE, COLLECTOR_ACCOUNT)
+    return [*parts, *pod_role(plan, "metrics", account, rights, ready)]
+
+
+def metric_values(plan: PlatformPlan, place: AwsLocation) -> dict[str, Any]:
+    """Where Prometheus in the cluster sends samples, by the names of these late values."""
+    observed = plan.observability
+    if observed is None or observed.managed is None:
+        return {}
+    endpoint = UnresolvedOutput(f"{WORKSPACE}.prometheusEndpoint")
+    region = {} if plan.region else {REMOTE_REGION: place.region}
+    return {REMOTE_WRITE: Joined(endpoint, "api/v1/remote_write"), **region}
+
 
 _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 

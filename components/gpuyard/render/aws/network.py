@@ -163,7 +163,10 @@ def _subnet(plan: PlatformPlan, zone: str, name: StringInput, *, public: bool) -
 # ── egress ────────────────────────────────────────────────────────────────────────────────────────
 def _egress(plan: PlatformPlan, names: Mapping[str, StringInput]) -> list[CloudResource]:
     """An internet gateway, public subnets, and a NAT gateway in one or each of them."""
-    gateway, table = aws_resource(plan, "internet"), aws_resource(plan, "routes", side="public")
+    gateway, table = (
+        aws_resource(plan, "internet"),
+        aws_resource(plan, "route-table", side="public"),
+    )
     out = _route(plan, "public", table, gateway=gateway.get("id"))
     subnets = {zone: _subnet(plan, zone, name, public=True) for zone, name in names.items()}
     linked = [_linked(plan, f"public-{zone}", table, subnet) for zone, subnet in subnets.items()]
@@ -181,7 +184,7 @@ def _private_table(
 ) -> list[CloudResource]:
     """A route table for each zone, so that `nat: one` becomes `per_zone` without a replacement."""
     name = f"private-{zone}"
-    table = aws_resource(plan, "routes", side=name)
+    table = aws_resource(plan, "route-table", side=name)
     nats = {n.name: n for n in way_out if n.kind.endswith(":NatGateway")}
     nat = nats.get(f"nat-{zone}") or next(iter(nats.values()), None)
     out = [_route(plan, name, table, nat=nat.get("id"))] if nat else []

@@ -41,6 +41,10 @@ _LUSTRE = ((988, 988), (1018, 1023))
 """Ports for requests, and for callbacks between servers and clients."""
 _READ = ["s3:GetObject"]
 _WRITE = [*_READ, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]
+_BUCKET_PARTS = (
+    *("bucket-public-access", "bucket-versioning", "bucket-encryption"),
+    *("bucket-policy", "bucket-lifecycle"),
+)
 _NAME_LENGTH = 33
 """Length that an account, the longest region and two dashes leave for a bucket's name."""
 _ROLE_LENGTH = 30
@@ -265,8 +269,7 @@ def _bucket(
         "has_key": bool(key),
         "days": retention_days,
     }
-    parts = ("public-access", "versioning", "encryption", "policy", "lifecycle")
-    return [bucket, *(aws_resource(plan, f"bucket-{part}", **values) for part in parts)]
+    return [bucket, *(aws_resource(plan, part, **values) for part in _BUCKET_PARTS)]
 
 
 # ── permissions of teams ──────────────────────────────────────────────────────────────────────────

@@ -1,11 +1,14 @@
-"""Google's driver installer, for nodes whose image has no driver and where GKE installs none.
+"""Node agents of GKE: Google's driver installer, and the names of additional networks.
 
-It is Google's own DaemonSet for Container-Optimized OS. Two things differ: it excludes nodes with
-Ubuntu, whose disk lacks its image, and machines that need the newest driver have a DaemonSet of
-their own.
+The installer is for nodes whose image has no driver and where GKE installs none. It is Google's own DaemonSet for
+Container-Optimized OS. Two things differ: it excludes nodes with Ubuntu, whose disk lacks its image, and machines that
+need the newest driver have a DaemonSet of their own.
 """
 
+from pathlib import Path
+
 from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.render.cloud.templates import filled
 from gpuyard.render.gcp.fabric import all_links, fabric_name
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS
 from gpuyard.render.mirror import mirrored
@@ -23,20 +26,7 @@ from gpuyard_core.catalogue.machines import MACHINES
 from gpuyard_core.catalogue.software.images import ComponentOwner
 from gpuyard_core.names import GKE_NETWORKING_GROUP, INSTANCE_TYPE_LABEL
 
-_NVIDIA = "/home/kubernetes/bin/nvidia"
-_MOUNTS = {
-    "dev": ("/dev", "/dev"),
-    "vulkan-icd-mount": (f"{_NVIDIA}/vulkan/icd.d", "/etc/vulkan/icd.d"),
-    "nvidia-install-dir-host": (_NVIDIA, "/usr/local/nvidia"),
-    "root-mount": ("/", "/root"),
-    "cos-tools": ("/var/lib/cos-tools", "/build/cos-tools"),
-}
-"""Volumes: their path on the node, and where the installer expects them."""
-_PLACES = {
-    "NVIDIA_INSTALL_DIR": "nvidia-install-dir-host",
-    "VULKAN_ICD_DIR": "vulkan-icd-mount",
-    "COS_TOOLS_DIR": "cos-tools",
-}
+_TREES = Path(__file__).with_suffix(".yaml")
 
 
 def node_agents(plan: PlatformPlan) -> list[Object]:
@@ -58,17 +48,16 @@ def _by_installer(pool: PoolPlan) -> bool:
 
 def _installer(plan: PlatformPlan, *, latest: bool) -> Object:
     name = f"{DRIVER_INSTALLER}-latest" if latest else DRIVER_INSTALLER
-    pod = {
-        "priorityClassName": PRIORITY_CLASS,
-        "automountServiceAccountToken": False,
-        "affinity": _nodes(latest=latest),
-        "tolerations": [{"operator": "Exists"}],
-        "hostNetwork": True,
-        "hostPID": True,
-        "initContainers": [_container(latest=latest)],
-        "containers": [{"name": "pause", "image": mirrored(plan.spec, INSTALLER_PAUSE)}],
-        "volumes": [{"name": n, "hostPath": {"path": at}} for n, (at, _) in _MOUNTS.items()],
-    }
+    pod = filled(
+        _TREES,
+        "pod",
+        priority=PRIORITY_CLASS,
+        affinity=_nodes(latest=latest),
+        name=DRIVER_INSTALLER,
+        image=INSTALLER_IMAGE,
+        pause=mirrored(plan.spec, INSTALLER_PAUSE),
+        install=filled(_TREES, "install-latest" if latest else "install"),
+    )
     return node_agent(plan.name, name, "k8s-app", pod)
 
 
@@ -89,75 +78,18 @@ def _nodes(*, latest: bool) -> Object:
     return node_affinity(matches)
 
 
-def _container(*, latest: bool) -> Object:
-    env = [
-        {"name": f"{word}_{end}", "value": _MOUNTS[volume][side]}
-        for word, volume in _PLACES.items()
-        for side, end in enumerate(("HOST", "CONTAINER"))
-    ]
-    return {
-        "name": DRIVER_INSTALLER,
-        "image": INSTALLER_IMAGE,
-        "imagePullPolicy": "Never",
-        # It loads modules into the node's kernel.
-        "securityContext": {"privileged": True},
-        "resources": {"requests": {"cpu": "150m"}},
-        "env": [*env, {"name": "ROOT_MOUNT_DIR", "value": _MOUNTS["root-mount"][1]}],
-        "command": ["bash", "-c", _script(latest=latest)],
-        "volumeMounts": [
-            {"name": n, "mountPath": mount_path} for n, (_, mount_path) in _MOUNTS.items()
-        ],
-    }
-
-
-def _script(*, latest: bool) -> str:
-    """A loaded driver stays: it cannot be replaced while programs use it."""
-    install = "/cos-gpu-installer install"
-    if latest:
-        readable = f"chmod 755 {_MOUNTS['root-mount'][1]}{_NVIDIA}"
-        install = f"{install} --version=latest && {readable}"
-    return f"lsmod | grep nvidia || {{ {install}; }}"
-
-
 # ── additional networks ───────────────────────────────────────────────────────────────────────────
-_VERSION = f"{GKE_NETWORKING_GROUP}/v1"
-_PARAMETERS = "GKENetworkParamSet"
-
-
 def network_objects(plan: PlatformPlan) -> list[Object]:
     """Two objects for each additional network: its location, and its name for pods' interfaces.
 
     Cards that pods claim have none: resource claims find them.
     """
-    named = {link.pod_network_name: link for link in all_links(plan) if link.mode}
-    return [
-        each
-        for name, link in named.items()
-        for each in (
-            managed_object(
-                plan.name,
-                _VERSION,
-                _PARAMETERS,
-                name,
-                spec={
-                    "vpc": fabric_name(plan, link.network),
-                    "vpcSubnet": fabric_name(plan, link.subnetwork),
-                    "deviceMode": link.mode,
-                },
-            ),
-            managed_object(
-                plan.name,
-                _VERSION,
-                "Network",
-                name,
-                spec={
-                    "type": "Device",
-                    "parametersRef": {
-                        "group": GKE_NETWORKING_GROUP,
-                        "kind": _PARAMETERS,
-                        "name": name,
-                    },
-                },
-            ),
-        )
-    ]
+    objects: list[Object] = []
+    for name, link in {e.pod_network_name: e for e in all_links(plan) if e.mode}.items():
+        vpc, subnet = fabric_name(plan, link.network), fabric_name(plan, link.subnetwork)
+        values = {"vpc": vpc, "subnet": subnet, "mode": link.mode, "name": name}
+        for kind in ("GKENetworkParamSet", "Network"):
+            spec = filled(_TREES, kind, group=GKE_NETWORKING_GROUP, **values)
+            version = f"{GKE_NETWORKING_GROUP}/v1"
+            objects.append(managed_object(plan.name, version, kind, name, spec=spec))
+    return objects
