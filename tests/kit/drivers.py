@@ -3,7 +3,7 @@
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from gpuyard.render.gpu_operator.upgrades import policy_upgrades
+from gpuyard.render.gpu_operator.objects import policy_upgrades
 from gpuyard_core.names import UPGRADE_LABEL
 from gpuyard_simulate.drivers.upgrading import POD, Policy, UpgradeStep, read_policy, steps
 

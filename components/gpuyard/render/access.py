@@ -13,31 +13,31 @@ nothing that lets a team loosen its own limits. Excluded are:
 - ephemeral containers in running pods, daemon sets, and all other cluster-scoped resources.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.workloads.addons import addons_of
+from gpuyard.render.data_files import read_data
 from gpuyard.render.objects import Object, managed_object, service_account
 from gpuyard.spec.sections import AddonName
 from gpuyard_core.catalogue.software.addons import addon_facts
 from gpuyard_core.names import (
-    COMPUTE_DOMAINS_GROUP,
     DEPLOY_ACCOUNT,
     KUEUE_GROUP,
-    VOLCANO_GROUP,
     class_reader_role_name,
 )
 
 RBAC = "rbac.authorization.k8s.io"
+_API = f"{RBAC}/v1"
 MEMBERS = "gpuyard-members"
 VIEWERS = "gpuyard-viewers"
 
 LOOK = ("get", "list", "watch")
 _START_STOP = (*LOOK, "create", "delete", "deletecollection")
 _WORK = (*_START_STOP, "patch", "update")
-_Resources = Mapping[str, tuple[str, ...]]
+_Resources = Mapping[str, Sequence[str]]
 """Resources by API group."""
 
 
@@ -46,61 +46,9 @@ class _Given(TypedDict):
     kinds: _Resources
 
 
-WORKLOADS: _Resources = {
-    "apps": ("deployments", "replicasets", "statefulsets"),
-    "batch": ("cronjobs", "jobs"),
-    "autoscaling": ("horizontalpodautoscalers",),
-    "jobset.x-k8s.io": ("jobsets",),
-    "kubeflow.org": (
-        *("jaxjobs", "mpijobs", "notebooks", "paddlejobs"),
-        *("pytorchjobs", "tfjobs", "xgboostjobs"),
-    ),
-    "policy": ("poddisruptionbudgets",),
-    "leaderworkerset.x-k8s.io": ("leaderworkersets",),
-    "ray.io": ("rayclusters", "rayjobs", "rayservices"),
-    "serving.kserve.io": ("inferenceservices",),
-    "trainer.kubeflow.org": ("trainjobs",),
-}
-"""Resources that jobs, notebooks and services need in addition to queued kinds
-(`plan.queueing.kueue.queued_kinds`); kinds that a cluster lacks do no harm here."""
-_OF_VOLCANO: _Resources = {VOLCANO_GROUP: ("podgroups",), "batch.volcano.sh": ("jobs",)}
-_SCALES: _Resources = {"apps": ("deployments/scale", "replicasets/scale", "statefulsets/scale")}
-_OWN: _Resources = {"": ("configmaps", "persistentvolumeclaims", "services")}
-_CLAIMS: _Resources = {
-    "resource.k8s.io": ("resourceclaims", "resourceclaimtemplates"),
-    COMPUTE_DOMAINS_GROUP: ("computedomains",),
-}
-_SEEN: _Resources = {
-    "": (
-        "endpoints",
-        "events",
-        "limitranges",
-        "namespaces",
-        "pods",
-        "pods/log",
-        "pods/status",
-        "resourcequotas",
-        "serviceaccounts",
-    ),
-    "apps": ("controllerrevisions",),
-    "discovery.k8s.io": ("endpointslices",),
-    "events.k8s.io": ("events",),
-    KUEUE_GROUP: ("localqueues", "workloads"),
-    "metrics.k8s.io": ("pods",),
-    "networking.k8s.io": ("networkpolicies",),
-    RBAC: ("rolebindings", "roles"),
-    "trainer.kubeflow.org": ("trainingruntimes",),
-    "visibility.kueue.x-k8s.io": ("localqueues/pendingworkloads",),
-}
-"""What every member of a team may read, including its limits and its place in the queue."""
-
-
-_CLASSES: _Resources = {
-    KUEUE_GROUP: ("workloadpriorityclasses",),
-    "scheduling.k8s.io": ("priorityclasses",),
-    "storage.k8s.io": ("storageclasses",),
-}
-"""Cluster-scoped resources that a workload may name."""
+def _table(name: str) -> _Resources:
+    found: _Resources = read_data("access.yaml")[name]
+    return found
 
 
 def catalogue_objects(plan: PlatformPlan) -> list[Object]:
@@ -109,16 +57,9 @@ def catalogue_objects(plan: PlatformPlan) -> list[Object]:
     if not groups:
         return []
     devices = {"resource.k8s.io": ("deviceclasses",)} if any(p.dra for p in plan.pools) else {}
+    rules = _rules({**_table("classes"), **devices}, LOOK)
     name = class_reader_role_name(plan.name)
-    ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
-    api = f"{RBAC}/v1"
-    rules = _rules({**_CLASSES, **devices}, LOOK)
-    return [
-        managed_object(plan.name, api, "ClusterRole", name, rules=rules),
-        managed_object(
-            plan.name, api, "ClusterRoleBinding", name, roleRef=ref, subjects=_people(groups)
-        ),
-    ]
+    return role_with_binding(plan.name, None, name, rules, _people(groups))
 
 
 def _people(groups: Iterable[str]) -> list[Object]:
@@ -143,8 +84,6 @@ _PIPELINES = {
     AddonName.TEKTON,
     AddonName.KUBEFLOW_PIPELINES,
 }
-_REPORTS: _Resources = {"argoproj.io": ("workflowtaskresults",)}
-"""By which each pod of a workflow reports its results."""
 
 
 def deployment_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
@@ -153,11 +92,11 @@ def deployment_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan)
         return []
     given = _given(plan, team)
     rules = [
-        *_rules(_made_by_people(_OWN, **given), _WORK),
-        *_rules(_SCALES, ("get", "patch", "update")),
-        *_rules(_REPORTS, ("create", "patch")),
+        *_rules(_made_by_people(_table("own"), **given), _WORK),
+        *_rules(_table("scales"), ("get", "patch", "update")),
+        *_rules(_table("reports"), ("create", "patch")),
     ]
-    subject = {"kind": "ServiceAccount", "name": DEPLOY_ACCOUNT, "namespace": space.name}
+    subject = account_subject(DEPLOY_ACCOUNT, space.name)
     return [
         service_account(plan.name, DEPLOY_ACCOUNT, space.name),
         *role_with_binding(plan.name, space.name, DEPLOY_ACCOUNT, rules, [subject]),
@@ -171,7 +110,7 @@ def _given(plan: PlatformPlan, team: TeamPlan) -> _Given:
     """
     facts, own = addon_facts(), addons_of(plan, team)
     listed: set[str] = {addon.name for addon in plan.spec.addons}
-    kinds = {group: list(names) for group, names in WORKLOADS.items()}
+    kinds = {group: list(names) for group, names in _table("workloads").items()}
     for name in listed - set(own):
         for group, names in facts[name].kinds.items():
             kinds[group] = [each for each in kinds.get(group, ()) if each not in names]
@@ -181,19 +120,18 @@ def _given(plan: PlatformPlan, team: TeamPlan) -> _Given:
     return {
         "claims": any(pool.dra for pool in plan.pools),
         "kinds": {
-            **{group: tuple(names) for group, names in kinds.items() if names},
-            **(_OF_VOLCANO if uses_volcano(plan.spec) else {}),
+            **{group: names for group, names in kinds.items() if names},
+            **(_table("volcano") if uses_volcano(plan.spec) else {}),
         },
     }
 
 
-def member_rules(*, claims: bool, kinds: _Resources = WORKLOADS) -> list[Object]:
+def member_rules(*, claims: bool, kinds: _Resources | None = None) -> list[Object]:
     """Run and inspect jobs, notebooks and services of these kinds; `claims` if pods claim devices."""
-    own = {**_OWN, "": (*_OWN[""], "secrets")}
     return [
-        *_rules(_SEEN, LOOK),
-        *_rules(_made_by_people(own, claims=claims, kinds=kinds), _WORK),
-        *_rules(_SCALES, ("get", "patch", "update")),
+        *_rules(_table("seen"), LOOK),
+        *_rules(_made_by_people(_table("own_of_members"), claims=claims, kinds=kinds), _WORK),
+        *_rules(_table("scales"), ("get", "patch", "update")),
         *_rules({KUEUE_GROUP: ("workloads",)}, ("delete", "deletecollection")),
         *_rules({"": ("pods",)}, _START_STOP),
         *_rules({"": ("pods/attach", "pods/exec", "pods/portforward")}, ("create", "get")),
@@ -201,17 +139,18 @@ def member_rules(*, claims: bool, kinds: _Resources = WORKLOADS) -> list[Object]
     ]
 
 
-def viewer_rules(*, claims: bool, kinds: _Resources = WORKLOADS) -> list[Object]:
+def viewer_rules(*, claims: bool, kinds: _Resources | None = None) -> list[Object]:
     """Read what members read, except secrets, and change nothing."""
     return [
-        *_rules(_SEEN, LOOK),
-        *_rules(_made_by_people(_OWN, claims=claims, kinds=kinds), LOOK),
-        *_rules(_SCALES, ("get",)),
+        *_rules(_table("seen"), LOOK),
+        *_rules(_made_by_people(_table("own"), claims=claims, kinds=kinds), LOOK),
+        *_rules(_table("scales"), ("get",)),
     ]
 
 
-def _made_by_people(own: _Resources, *, claims: bool, kinds: _Resources) -> _Resources:
-    return {**own, **kinds, **(_CLAIMS if claims else {})}
+def _made_by_people(own: _Resources, *, claims: bool, kinds: _Resources | None) -> _Resources:
+    of_kinds = _table("workloads") if kinds is None else kinds
+    return {**own, **of_kinds, **(_table("claims") if claims else {})}
 
 
 def _rules(resources: _Resources, verbs: tuple[str, ...]) -> list[Object]:
@@ -234,14 +173,20 @@ def _rules(resources: _Resources, verbs: tuple[str, ...]) -> list[Object]:
 
 
 def role_with_binding(
-    owner: str, namespace: str, name: str, rules: list[Object], subjects: list[Object]
+    owner: str, namespace: str | None, name: str, rules: list[Object], subjects: list[Object]
 ) -> list[Object]:
-    """A role in a namespace, and its bindings."""
-    ref = {"apiGroup": RBAC, "kind": "Role", "name": name}
-    api = f"{RBAC}/v1"
+    """A role in a namespace, or in the whole cluster, and its binding."""
+    kind = "Role" if namespace else "ClusterRole"
+    bound: Object = {
+        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
+        "subjects": subjects,
+    }
     return [
-        managed_object(owner, api, "Role", name, namespace=namespace, rules=rules),
-        managed_object(
-            owner, api, "RoleBinding", name, namespace=namespace, roleRef=ref, subjects=subjects
-        ),
+        managed_object(owner, _API, kind, name, namespace=namespace, rules=rules),
+        managed_object(owner, _API, f"{kind}Binding", name, namespace=namespace, **bound),
     ]
+
+
+def account_subject(name: str, namespace: str) -> Object:
+    """A service account in a binding."""
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}

@@ -4,30 +4,27 @@ Controllers run on system nodes. Those that can watch a list of namespaces watch
 add-on.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.plan.workloads.addons import installed_addons, teams_of
 from gpuyard.render.addons import Addon
-from gpuyard.render.charts import Release, chart_release
-from gpuyard.render.objects import Object, managed_object, namespace_object, system_tolerations
+from gpuyard.render.charts import Release, chart_release, merge_values
+from gpuyard.render.objects import Object, managed_object, namespace_object, system_placement
 from gpuyard.render.pulled_image import PulledImage, published_image
 from gpuyard.spec.sections import AddonName
 from gpuyard_core.catalogue.software.addons import (
     AddonChart,
     AddonFacts,
     AddonImage,
-    ValuesPath,
     addon_facts,
 )
 from gpuyard_core.names import (
     ARGO_CD_NAMESPACE,
     DEPLOY_ACCOUNT,
     POD_SECURITY_LABEL,
-    POOL_LABEL,
-    SYSTEM_POOL,
 )
 
 _IN_CLUSTER = "https://kubernetes.default.svc"
@@ -69,19 +66,19 @@ def _values(plan: PlatformPlan, chart: AddonChart) -> dict[str, Any]:
     values = deepcopy(dict(chart.values))
     observed = plan.observability
     if chart.monitors and observed is not None and observed.has_operator:
-        _merge(values, (), deepcopy(chart.monitors))
+        merge_values(values, (), deepcopy(chart.monitors))
         for path in chart.labels:
-            _merge(values, path, observed.labels)
+            merge_values(values, path, observed.labels)
     for path in chart.places:
-        _merge(values, path, _placement(plan))
+        merge_values(values, path, system_placement(plan))
     for image in chart.images:
-        _merge(values, image.at, _image_values(_pulled(plan, chart, image), image.keys))
+        merge_values(values, image.at, _image_values(_pulled(plan, chart, image), image.keys))
     if chart.namespaces:
         path, key = chart.namespaces[:-1], chart.namespaces[-1]
         teams = teams_of(plan, chart.addon)
         spaces = [space.name for team in teams for space in team.namespaces]
         joined = chart.separator.join(spaces) if chart.separator else spaces
-        _merge(values, path, {key: joined})
+        merge_values(values, path, {key: joined})
     return values
 
 
@@ -95,23 +92,6 @@ def _image_values(image: PulledImage, keys: tuple[str, ...]) -> dict[str, str]:
     registry, _, path = image.repository.partition("/")
     parts = {1: (image.reference,), 2: (image.repository, tag), 3: (registry, path, tag)}
     return dict(zip(keys, parts[len(keys)], strict=True))
-
-
-def _placement(plan: PlatformPlan) -> dict[str, Any]:
-    """On gpuyard's system nodes if there are any."""
-    place: dict[str, Any] = {"tolerations": system_tolerations()}
-    return place | ({"nodeSelector": {POOL_LABEL: SYSTEM_POOL}} if plan.system else {})
-
-
-def _merge(values: dict[str, Any], path: ValuesPath, more: Mapping[str, Any]) -> None:
-    """Set values below a path; mappings in both are merged."""
-    for key in path:
-        values = values.setdefault(key, {})
-    for key, value in more.items():
-        if isinstance(value, Mapping) and isinstance(values.get(key), dict):
-            _merge(values[key], (), value)
-        else:
-            values[key] = value
 
 
 def project_objects(plan: PlatformPlan) -> list[Object]:
@@ -155,7 +135,7 @@ def tekton_objects(plan: PlatformPlan) -> list[Object]:
     spec = {
         "profile": "lite",
         "targetNamespace": "tekton-pipelines",
-        "config": _placement(plan),
+        "config": system_placement(plan),
         "pipeline": {"coschedule": "disabled", "set-security-context": True},
     }
     return [

@@ -1,6 +1,6 @@
 """A chart that a platform installs: location, version and values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,3 +81,14 @@ def release_text(release: Release) -> dict[str, str]:
         "release.yaml": command + yaml_text(release.identity),
         "values.yaml": command + yaml_text(dict(release.values)),
     }
+
+
+def merge_values(values: dict[str, Any], path: Iterable[str], more: Mapping[str, Any]) -> None:
+    """Set values below a path; mappings in both are merged."""
+    for key in path:
+        values = values.setdefault(key, {})
+    for key, value in more.items():
+        if isinstance(value, Mapping) and isinstance(values.get(key), dict):
+            merge_values(values[key], (), value)
+        else:
+            values[key] = value

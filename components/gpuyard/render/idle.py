@@ -9,7 +9,7 @@ from typing import Any
 from gpuyard.plan.queueing.kueue import queued_by_group, queued_kinds
 from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
 from gpuyard.plan.teams.idle import CHECK_MINUTES
-from gpuyard.render.access import role_with_binding
+from gpuyard.render.access import account_subject, role_with_binding
 from gpuyard.render.admission.policy_objects import (
     account_policy,
     other_metadata_unchanged_expressions,
@@ -150,7 +150,7 @@ def _rights(plan: PlatformPlan, team: IdleTeam) -> list[Object]:
             if group != "apps"
         ),
     ]
-    account = {"kind": "ServiceAccount", "name": IDLE, "namespace": system_namespace(plan.name)}
+    account = account_subject(IDLE, system_namespace(plan.name))
     return role_with_binding(plan.name, team.namespace, IDLE, rules, [account])
 
 

@@ -3,9 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpuyard.plan.records import PoolPlan
+from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard_core.manifests.pods import Taint
-from gpuyard_core.names import KUBE_SYSTEM, MANAGED_BY_LABEL, PLATFORM_LABEL
+from gpuyard_core.names import (
+    KUBE_SYSTEM,
+    MANAGED_BY_LABEL,
+    PLATFORM_LABEL,
+    POOL_LABEL,
+    SYSTEM_POOL,
+)
 
 Object = dict[str, Any]
 """One Kubernetes object as a plain mapping; may contain `Late` values."""
@@ -92,20 +98,34 @@ def pool_affinity(pools: Iterable[PoolPlan]) -> Object:
     )
 
 
-def node_agent(owner: str, name: str, label: str, pod: Object) -> Object:
-    """A system pod on each node that it fits; its pods have the name under `label`.
+SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
+"""Annotation of objects that become ready later, or never: a deployment does not wait for them."""
+
+
+def node_agent(
+    owner: str,
+    name: str,
+    label: str,
+    pod: Object,
+    namespace: str = KUBE_SYSTEM,
+    *,
+    labels: Mapping[str, str] | None = None,
+    at_once: bool = False,
+) -> Object:
+    """A pod on each node that it fits, updated one by one or at once; its pods have the name under `label`.
 
     Nodes come and go: a deployment does not wait for one that boots.
     """
     named = {label: name}
+    every = {"rollingUpdate": {"maxUnavailable": "100%"}} if at_once else {}
     spec = {
         "selector": {"matchLabels": named},
-        "updateStrategy": {"type": "RollingUpdate"},
-        "template": {"metadata": {"labels": named}, "spec": pod},
+        "updateStrategy": {"type": "RollingUpdate", **every},
+        "template": {"metadata": {"labels": {**named, **(labels or {})}}, "spec": pod},
     }
-    skip = {"pulumi.com/skipAwait": "true"}
+    kind = "DaemonSet"
     return managed_object(
-        owner, "apps/v1", "DaemonSet", name, namespace=KUBE_SYSTEM, annotations=skip, spec=spec
+        owner, "apps/v1", kind, name, namespace=namespace, annotations=SKIP_AWAIT, spec=spec
     )
 
 
@@ -122,3 +142,13 @@ def toleration_object(taint: Taint) -> Object:
 def system_tolerations() -> list[Object]:
     """Tolerations of the usual taints of node groups for controllers."""
     return [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
+
+
+def system_node_selector(plan: PlatformPlan) -> Object:
+    """The field that places a controller on gpuyard's system nodes if there are any."""
+    return {"nodeSelector": {POOL_LABEL: SYSTEM_POOL}} if plan.system else {}
+
+
+def system_placement(plan: PlatformPlan) -> Object:
+    """Where a controller runs."""
+    return {"tolerations": system_tolerations(), **system_node_selector(plan)}

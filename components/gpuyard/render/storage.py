@@ -11,7 +11,7 @@ from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, NamespacePlan, Pl
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.spelling import digest
 from gpuyard.render.limits import gib
-from gpuyard.render.objects import Object, managed_object, service_account
+from gpuyard.render.objects import SKIP_AWAIT, Object, managed_object, service_account
 from gpuyard.spec.sections import DatasetKind
 from gpuyard_core.names import CHECKPOINTS, DATA_ACCOUNT, PROTECT_ANNOTATION, system_namespace
 
@@ -21,9 +21,6 @@ SHARE = "data"
 """Name of Filestore's share."""
 _UNSIZED_GIB = 1024
 """Capacity of a volume without a fixed size; nothing is compared with it."""
-_SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
-"""A claim of a class may wait for its first pod; one in use is deleted with the namespace, not
-before it."""
 ANY_MODE = ("dir-mode=0777", "file-mode=0666")
 """File modes of a bucket, which has no file permissions: every pod with access may write."""
 _MANY, _READ_MANY = "ReadWriteMany", "ReadOnlyMany"
@@ -118,7 +115,7 @@ def _volume(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Obj
         "v1",
         "PersistentVolume",
         volume_name(plan, space, data),
-        annotations=_SKIP_AWAIT,
+        annotations=SKIP_AWAIT,
         spec=spec,
     )
 
@@ -142,6 +139,7 @@ def _claim(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Obje
     No other object names the data of a claim with a storage class, so protection retains the claim
     too.
     """
+    # It may wait for its first pod; one in use is deleted with the namespace, not before it.
     kept = data.kind is DatasetKind.CLASS and plan.storage.protect
     spec: Object = {
         "accessModes": [_mode(data, writes=team in data.writers)],
@@ -154,7 +152,7 @@ def _claim(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Obje
         "PersistentVolumeClaim",
         data.name,
         namespace=space,
-        annotations={**_SKIP_AWAIT, **({PROTECT_ANNOTATION: "true"} if kept else {})},
+        annotations={**SKIP_AWAIT, **({PROTECT_ANNOTATION: "true"} if kept else {})},
         spec=spec,
     )
 

@@ -13,7 +13,7 @@ import pytest
 from testbed.plugins.kubernetes import templates
 from testbed.plugins.kubernetes.failures import ProviderError
 
-from gpuyard.render.gpu_operator.upgrades import policy_upgrades
+from gpuyard.render.gpu_operator.objects import policy_upgrades
 from gpuyard_core.names import DRIVER_VERSION_LABEL as VERSION
 from gpuyard_core.names import DRIVER_WAITS_LABEL, PODSET_LABEL, SKIP_UPGRADE_LABEL
 from gpuyard_core.names import UPGRADE_LABEL as STATE

@@ -17,7 +17,8 @@ from gpuyard.render.observability.dashboards import (
     dashboards,
 )
 from gpuyard.render.observability.panels import OKABE_ITO
-from gpuyard.render.observability.rules import rule_groups, targets
+from gpuyard.render.observability.rules import rule_groups
+from gpuyard.render.observability.targets import targets
 from gpuyard.render.observability.templates import alert_links, dashboard_templates
 from gpuyard.spec.read import read_stack_file
 from kit.every import judge

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from gpuyard.render.data_files import read_data
 from gpuyard.render.observability import dashboards as panels
 from gpuyard.render.observability import relabelings, rules
 from gpuyard.render.observability.contract import check_query
 from gpuyard.render.observability.dashboards import check_dashboards
-from gpuyard.render.observability.data_files import read_data
 from gpuyard.render.observability.facts import RuleText
 from gpuyard.render.observability.rules import check_rules, query_scope, rule_groups
 from gpuyard.render.observability.templates import dashboard_templates
@@ -131,7 +131,7 @@ def test_no_query_reads_a_label_that_the_monitor_drops(plan):
 
 
 def test_the_message_names_the_rule_alert_or_panel(plan, monkeypatch):
-    every = read_data("alerts.yaml")
+    every = read_data("observability/alerts.yaml")
     wrong = {**every[0], "expr": every[0]["expr"].replace("xid=~", "xidd=~")}
     monkeypatch.setattr(
         rules, "_alerts", lambda _: [rules._alert(wrong, {"xid_hardware": "1"}, {}, with_pool=True)]

@@ -8,15 +8,14 @@ import yaml
 
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.render.observability.contract import check_query
-from gpuyard.render.observability.facts import state_metrics_label
+from gpuyard.render.observability.facts import node_labels, state_metrics_label
 from gpuyard.render.observability.rules import (
     check_rules,
-    node_labels,
     query_scope,
     recording_rules,
     rule_groups,
-    targets,
 )
+from gpuyard.render.observability.targets import targets
 from kit import promtool
 from kit.generated.fleets import POOLS, SAMPLES, Node, plan_of_claims, plan_of_modes, series_of
 from kit.promtool import sample, series

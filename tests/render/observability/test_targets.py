@@ -2,7 +2,8 @@
 
 import pytest
 
-from gpuyard.render.observability.rules import rule_groups, targets
+from gpuyard.render.observability.rules import rule_groups
+from gpuyard.render.observability.targets import targets
 from gpuyard.spec.sections import Targets
 from kit.promtool import check_rules, sample, series
 from kit.stacks import plan_of, platform, pool, team

@@ -196,7 +196,7 @@ def test_it_runs_again_when_anything_is_that_it_rests_on(monkeypatch):
         asked(shared_pool(sharing=MPS)),
     ):
         assert name(other) != first
-    monkeypatch.setattr("gpuyard.render.validation.shares.package_source", lambda _: {"x.py": "1"})
+    monkeypatch.setattr("gpuyard.render.validation.jobs.package_source", lambda _: {"x.py": "1"})
     assert name(asked()) != first
 
 

@@ -206,7 +206,7 @@ def test_it_runs_again_when_anything_is_that_it_rests_on(monkeypatch):
         assert name(other) != first
     assert name(asked(lustre | {"size_gib": 2400}, cloud="aws")) != of_lustre
     assert name(asked(lustre | {"read_mb_per_s": 101}, cloud="aws")) != of_lustre
-    monkeypatch.setattr("gpuyard.render.validation.volumes.package_source", lambda _: {"x.py": "1"})
+    monkeypatch.setattr("gpuyard.render.validation.jobs.package_source", lambda _: {"x.py": "1"})
     assert name(asked()) != first
 
 

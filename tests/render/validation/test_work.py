@@ -250,7 +250,7 @@ def test_it_runs_again_when_anything_is_that_it_rests_on(monkeypatch):
         asked(software={"driver": "580.178.04"}),
     ):
         assert name_of(other) != first
-    monkeypatch.setattr("gpuyard.render.validation.work.package_source", lambda _: {"x.py": "1"})
+    monkeypatch.setattr("gpuyard.render.validation.jobs.package_source", lambda _: {"x.py": "1"})
     assert name_of(asked()) != first
 
 

@@ -32,7 +32,8 @@ def metrics(
     from gpuyard.cli.folder import write_folder
     from gpuyard.render.observability.counters import counter_list
     from gpuyard.render.observability.dashboards import dashboard_files
-    from gpuyard.render.observability.rules import node_labels, rule_groups
+    from gpuyard.render.observability.facts import node_labels
+    from gpuyard.render.observability.rules import rule_groups
 
     judged = validate_stack(stack)
     if judged.plan is None:

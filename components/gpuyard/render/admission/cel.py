@@ -9,14 +9,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-import yaml
-
+from gpuyard.render.data_files import read_data
 from gpuyard_core import names
 from gpuyard_core.admission import (
     bypass,
@@ -44,8 +41,6 @@ _MODULES = {
     "remaining_pods": remaining_pods,
     "termination": priority_and_termination,
 }
-_FOLDER = Path(__file__).parent / "policies"
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _GLUE = re.compile(r"(?<=[(\[{])\s*\n\s*|\s*\n\s*(?=[.)\]}])")
 """Line breaks that stand for no space."""
 _CALL = re.compile(r"%\{([\w.]+)\}|%(\w+)\(")
@@ -82,11 +77,9 @@ def message_expression(requirement: Requirement, sentence: ViolationTemplate, **
     return " + ".join(texts)
 
 
-@cache
 def read_policy(name: str) -> Mapping[str, Any]:
     """A file of `policies`."""
-    text = (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
-    found: Mapping[str, Any] = yaml.load(text, Loader=_LOADER)  # noqa: S506  a safe one
+    found: Mapping[str, Any] = read_data(f"admission/policies/{name}.yaml")
     return found
 
 

@@ -12,18 +12,23 @@ from typing import Any
 from gpuyard.plan.queueing.kueue import integrated_kinds, queued_kinds
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.admission.cel import PolicyText, read_policy
+from gpuyard.render.admission.cel import PolicyText, quoted, read_policy
 from gpuyard.render.admission.classes import class_objects
 from gpuyard.render.admission.kinds import pods_of_kinds, pods_per_role, unknown_roles
-from gpuyard.render.admission.policy_objects import policy_with_binding, resource_rule
+from gpuyard.render.admission.policy_objects import (
+    json_patch,
+    mutating_policy,
+    policy_with_binding,
+    resource_rule,
+)
 from gpuyard.render.admission.team_parameters import enforcement
-from gpuyard.render.admission.volcano import volcano_defaults
-from gpuyard.render.objects import Object, namespaces_with
+from gpuyard.render.objects import Object, namespaces_with, toleration_object
 from gpuyard.spec.sections import Enforce
 from gpuyard_core.admission import bypass, host, queued, remaining_pods
 from gpuyard_core.admission.priority_and_termination import MOST_CONTAINERS
 from gpuyard_core.admission.requirement import Requirement
 from gpuyard_core.admission.requirements import QUEUED, REQUIREMENTS
+from gpuyard_core.catalogue.kubernetes.api import changes_jobs
 from gpuyard_core.manifests.queued import QUEUED_KINDS
 from gpuyard_core.names import (
     TEAM_LABEL,
@@ -34,6 +39,38 @@ from gpuyard_core.names import (
     scaling_policy_name,
     volcano_policy_name,
 )
+
+
+def volcano_defaults(plan: PlatformPlan) -> list[Object]:
+    """The policy that sets scheduler, queue and tolerations of pods with GPUs, and its binding."""
+    if not changes_jobs(plan.kubernetes):
+        return []
+    text = PolicyText("volcano")
+    conditions = {
+        "has-gpus": text.expression("has_gpus"),
+        "names-no-other-scheduler": text.expression("names_no_other_scheduler"),
+    }
+    return mutating_policy(
+        plan.name,
+        volcano_policy_name(plan.name),
+        TEAM_LABEL,
+        [resource_rule("", "v1", ["pods"])],
+        conditions,
+        [json_patch(text.expression("named")), json_patch(_tolerating(plan, text))],
+    )
+
+
+def _tolerating(plan: PlatformPlan, text: PolicyText) -> str:
+    """Tolerations of the taints of GPU nodes, which Kueue would add when it admits a pod."""
+    taints = dict.fromkeys(taint for pool in plan.pools for taint in pool.taints)
+    tolerations = [
+        f"{{{', '.join(f'{quoted(key)}: {quoted(value)}' for key, value in toleration_object(taint).items())}}}"
+        for taint in taints
+    ]
+    several = ", ".join(text.expand(f'%add("/spec/tolerations/-", {each})') for each in tolerations)
+    whole = text.expand(f'%add("/spec/tolerations", [{", ".join(tolerations)}])')
+    return f"has(object.spec.tolerations) ? [{several}] : [{whole}]" if tolerations else "[]"
+
 
 LONGEST = 3000
 """Characters of a message; the API server drops messages beyond 5 KiB."""

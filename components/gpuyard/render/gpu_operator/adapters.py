@@ -16,7 +16,7 @@ from gpuyard.render.gpu_operator.objects import (
     agent_tolerations,
     operator_namespace,
 )
-from gpuyard.render.objects import Object, managed_object, pool_affinity
+from gpuyard.render.objects import Object, managed_object, node_agent, pool_affinity
 from gpuyard.render.pulled_image import agent_image
 from gpuyard.spec.sections import FabricKind
 from gpuyard_core.catalogue.software.charts import RDMA_PLUGIN
@@ -55,20 +55,12 @@ def _of_fabric(plan: PlatformPlan, kind: FabricKind, pools: list[PoolPlan]) -> l
     )
     # The plugin reads its file once: a changed text gets another name, which restarts the pods.
     config = f"{name}-{short_digest(text)}"
-    labels = {"app.kubernetes.io/name": name}
-    spec = {
-        "selector": {"matchLabels": labels},
-        "updateStrategy": {"type": "RollingUpdate"},
-        "template": {"metadata": {"labels": labels}, "spec": _pod(plan, pools, config)},
-    }
-    skip = {"pulumi.com/skipAwait": "true"}  # nodes come and go
+    pod = _pod(plan, pools, config)
     return [
         managed_object(
             plan.name, "v1", "ConfigMap", config, namespace=space, data={"config.json": text}
         ),
-        managed_object(
-            plan.name, "apps/v1", "DaemonSet", name, namespace=space, annotations=skip, spec=spec
-        ),
+        node_agent(plan.name, name, "app.kubernetes.io/name", pod, space),
     ]
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.sharing.dra import installs_dra_driver_chart
 from gpuyard.render.charts import Release, chart_release
-from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agent_tolerations
+from gpuyard.render.data_files import filled_data
+from gpuyard.render.gpu_operator.objects import agent_tolerations, spans_racks
 from gpuyard.render.objects import system_tolerations
 from gpuyard.render.pulled_image import image_values
 from gpuyard_core.catalogue.kubernetes.claims import API_VERSION
@@ -18,9 +19,6 @@ from gpuyard_core.catalogue.software.charts import DRA_DRIVER_CHART
 from gpuyard_core.catalogue.software.images import IMAGES
 from gpuyard_core.names import (
     GPU_OPERATOR_NAMESPACE,
-    OPERANDS_LABEL,
-    POOL_LABEL,
-    SYSTEM_POOL,
 )
 
 
@@ -31,25 +29,15 @@ def dra_driver_release(plan: PlatformPlan) -> Release | None:
     return chart_release(plan, DRA_DRIVER_CHART, GPU_OPERATOR_NAMESPACE, dra_driver_values(plan))
 
 
-def dra_driver_values(plan: PlatformPlan) -> dict[str, Any]:
-    """The chart's values: Google's driver, GPUs without a device plugin, and gpuyard's nodes."""
-    image = IMAGES[plan.provider.dra_chart_image]
-    racks = any(pool.dra and pool.dra.compute_domains for pool in plan.pools)
-    return {
-        "nvidiaDriverRoot": image.settings["toolkit.installDir"],
-        "gpuResourcesEnabledOverride": True,  # these nodes have no device plugin
-        "resourceApiVersion": API_VERSION,
-        "image": image_values(plan, DRA_DRIVER_CHART),
-        "resources": {"gpus": {"enabled": True}, "computeDomains": {"enabled": racks}},
-        "controller": {
-            "priorityClassName": "system-cluster-critical",
-            "nodeSelector": {POOL_LABEL: SYSTEM_POOL},
-            "tolerations": system_tolerations(),
-            "affinity": {},  # the chart's affinity selects control planes, which GKE hides
-        },
-        "kubeletPlugin": {
-            "priorityClassName": PRIORITY_CLASS,
-            "nodeSelector": {OPERANDS_LABEL: "false"},
-            "tolerations": agent_tolerations(plan),
-        },
-    }
+def dra_driver_values(plan: PlatformPlan) -> Any:
+    """The chart's values."""
+    return filled_data(
+        "gpu_operator/values.yaml",
+        "dra_driver",
+        driver_root=IMAGES[plan.provider.dra_chart_image].settings["toolkit.installDir"],
+        api=API_VERSION,
+        image=image_values(plan, DRA_DRIVER_CHART),
+        racks=spans_racks(plan),
+        controllers=system_tolerations(),
+        agents=agent_tolerations(plan),
+    )

@@ -3,28 +3,86 @@
 The namespace of an existing operator is not gpuyard's: only ConfigMaps with unique names are added.
 """
 
-from collections.abc import Iterable
+from typing import Any
 
-from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.records import GpuLayout, PlatformPlan, PoolPlan
 from gpuyard.plan.sharing.dra import operator_serves_dra_claims
+from gpuyard.plan.sharing.gke_sharing import is_gke_managed
 from gpuyard.plan.software.support import config_map_names, counters_config_map, joins_operator
-from gpuyard.render.gpu_operator.configurations import mig_parted_config, plugin_config
-from gpuyard.render.gpu_operator.upgrades import policy_upgrades
-from gpuyard.render.objects import Object, managed_object, namespace_object, toleration_object
+from gpuyard.render.data_files import filled_data
+from gpuyard.render.objects import Object, managed_object, namespace_object
 from gpuyard.render.observability.counters import COUNTERS_FILE, counters_text
 from gpuyard.render.text import yaml_text
-from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.catalogue.sharing import SharingMethod
 from gpuyard_core.names import (
     CLUSTER_POLICY,
+    GPU,
     GPU_CLUSTER,
     GPU_OPERATOR_NAMESPACE,
     MIG_CONFIGMAP,
     OPERATOR_QUOTA,
     PLUGIN_CONFIGMAP,
     POD_SECURITY_LABEL,
+    PODSET_LABEL,
     system_namespace,
 )
 
+
+def mig_parted_config(plan: PlatformPlan) -> dict[str, Any]:
+    """Every layout, by the value of its pool's node label; `all-disabled` is the default value."""
+    configs: dict[str, Any] = {"all-disabled": [{"devices": "all", "mig-enabled": False}]}
+    for pool in plan.pools:
+        if pool.mig_config:
+            configs[pool.mig_config] = _devices(pool)
+    return {"version": "v1", "mig-configs": configs}
+
+
+def _devices(pool: PoolPlan) -> list[dict[str, Any]]:
+    cut = {i for layout in pool.layouts for i in layout.gpus}
+    whole = [i for i in range(pool.gpus_per_node) if i not in cut]
+    entries = [_layout(layout, pool.gpus_per_node) for layout in pool.layouts]
+    if whole:
+        entries.append({"devices": whole, "mig-enabled": False})
+    return entries
+
+
+def _layout(layout: GpuLayout, gpus: int) -> dict[str, Any]:
+    devices = "all" if len(layout.gpus) == gpus else list(layout.gpus)
+    return {"devices": devices, "mig-enabled": True, "mig-devices": dict(layout.counts)}
+
+
+def plugin_config(pool: PoolPlan) -> dict[str, Any]:
+    """The device plugin's configuration for one pool.
+
+    Requests for several shares are denied: they would be time slices of the same GPU, not more of
+    it.
+    """
+    config: dict[str, Any] = {"version": "v1", "flags": {"migStrategy": pool.mig_strategy}}
+    if pool.replicas > 1 and not is_gke_managed(pool):
+        method = "mps" if pool.sharing is SharingMethod.MPS else "timeSlicing"
+        shared = [a.resource.removesuffix(".shared") for a in pool.advertised if a.resource != GPU]
+        config["sharing"] = {
+            method: {
+                "renameByDefault": True,
+                "failRequestsGreaterThanOne": True,  # names.MOST_SHARES
+                "resources": [{"name": name, "replicas": pool.replicas} for name in shared],
+            }
+        }
+    return config
+
+
+def chart_upgrades() -> Any:
+    """How the operator upgrades drivers, as values of its chart."""
+    return filled_data(_FILE, "upgrades", queued=PODSET_LABEL)
+
+
+def policy_upgrades() -> dict[str, Any]:
+    """The same fields as the chart writes them into the ClusterPolicy."""
+    renamed = {"gpuPodDeletion": "podDeletion"}
+    return {renamed.get(word, word): value for word, value in chart_upgrades().items()}
+
+
+_FILE = "gpu_operator/values.yaml"
 PRIORITY_CLASS = "system-node-critical"
 """Of all operator pods: they still fit on a node whose GPUs are fully used."""
 _PODS = 100
@@ -104,58 +162,39 @@ def _quota(plan: PlatformPlan) -> Object:
 
 
 def _cluster_policy(plan: PlatformPlan) -> Object:
-    spec = {
-        # Required, and set although it is the default: an empty mapping can be created, but once it
-        # had a field, server-side apply leaves null, which the API server rejects.
-        "operator": {"runtimeClass": "nvidia"},
-        "daemonsets": {"tolerations": agent_tolerations(plan)},
-        "driver": {
-            "enabled": True,
-            "version": plan.software["driver"],
-            "upgradePolicy": policy_upgrades(),
-        },
-        "toolkit": {"enabled": False},
-        "devicePlugin": {"enabled": True, "config": {"name": PLUGIN_CONFIGMAP, "default": ""}},
-        "dcgm": {"enabled": False},
-        "dcgmExporter": {"enabled": False},
-        "gfd": {"enabled": True},
-        "nodeStatusExporter": {"enabled": False},
-        "migManager": {
-            "enabled": True,
-            "config": {"name": MIG_CONFIGMAP, "default": "all-disabled"},
-        },
-    }
+    spec = filled_data(
+        _FILE,
+        "cluster_policy",
+        agents=agent_tolerations(plan),
+        driver=plan.software["driver"],
+        upgrades=policy_upgrades(),
+        plugin_config=PLUGIN_CONFIGMAP,
+        mig_config=MIG_CONFIGMAP,
+    )
     return managed_object(plan.name, "nvidia.com/v1", "ClusterPolicy", CLUSTER_POLICY, spec=spec)
 
 
 def _gpu_cluster(plan: PlatformPlan) -> Object:
     """As the chart creates it from its values, for fakes that serve claims."""
-    racks = any(pool.dra and pool.dra.compute_domains for pool in plan.pools)
-    spec = {
-        "draDriver": {
-            "version": f"v{plan.software['dra-driver']}",
-            "computeDomains": {"enabled": racks},
-        },
-        "daemonsets": {"tolerations": agent_tolerations(plan)},
-        "dcgm": {"enabled": False},
-        "dcgmExporter": {"enabled": False},
-    }
+    version, agents = plan.software["dra-driver"], agent_tolerations(plan)
+    spec = filled_data(
+        _FILE, "gpu_cluster", version=version, agents=agents, racks=spans_racks(plan)
+    )
     return managed_object(plan.name, "nvidia.com/v1alpha1", "GPUCluster", GPU_CLUSTER, spec=spec)
+
+
+def spans_racks(plan: PlatformPlan) -> bool:
+    """Whether pods of several nodes use NVLink by ComputeDomains."""
+    return any(pool.dra and pool.dra.compute_domains for pool in plan.pools)
 
 
 def agent_tolerations(plan: PlatformPlan) -> list[Object]:
     """Node agents run on every pool, so they tolerate the key of each taint with any value."""
     taints = {str(t): t for pool in plan.pools for t in plan.initial_taints(pool)}
-    return [_any_value(taint) for taint in _by_key(taints.values())]
-
-
-def _by_key(taints: Iterable[Taint]) -> list[Taint]:
-    return list({t.key: t for t in taints}.values())
-
-
-def _any_value(taint: Taint) -> Object:
-    toleration = toleration_object(taint)
-    return {"key": toleration["key"], "operator": "Exists", "effect": toleration["effect"]}
+    last = {taint.key: taint for taint in taints.values()}
+    return [
+        {"key": taint.key, "operator": "Exists", "effect": taint.effect} for taint in last.values()
+    ]
 
 
 def driver_record(plan: PlatformPlan, pool: PoolPlan, driver: str) -> Object:

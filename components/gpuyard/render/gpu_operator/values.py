@@ -13,13 +13,14 @@ from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.plan.sharing.gke_sharing import is_gke_managed
 from gpuyard.plan.software.support import config_map_names, counters_config_map
 from gpuyard.render.charts import Release, chart_release
+from gpuyard.render.data_files import filled_data
 from gpuyard.render.gpu_operator.objects import (
-    PRIORITY_CLASS,
     agent_tolerations,
+    chart_upgrades,
+    spans_racks,
 )
-from gpuyard.render.gpu_operator.upgrades import CHART_UPGRADES
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, system_tolerations
+from gpuyard.render.objects import Object, system_node_selector, system_tolerations
 from gpuyard.render.pulled_image import PulledImage, published_image
 from gpuyard_core.catalogue.sharing import SharingMethod
 from gpuyard_core.catalogue.software.charts import (
@@ -34,10 +35,9 @@ from gpuyard_core.catalogue.software.pins import GPU_OPERATOR
 from gpuyard_core.names import (
     ARCH_LABEL,
     GPU_OPERATOR_NAMESPACE,
-    POOL_LABEL,
-    SYSTEM_POOL,
 )
 
+_FILE = "gpu_operator/values.yaml"
 _CONTROL_PLANE = {
     "key": "node-role.kubernetes.io/control-plane",
     "operator": "Equal",
@@ -63,43 +63,26 @@ def gpu_operator_release(plan: PlatformPlan) -> Release | None:
 
 
 def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
-    """The chart's values: every part is set, also where the default is the same."""
+    """The chart's values."""
     mig, plugin = config_map_names(plan.spec)
-    brings = {part: {"enabled": parts.enabled[part.value]} for part in SoftwarePart}
-    values: dict[str, Any] = {
-        "operator": _controller(plan),
-        "daemonsets": {
-            "priorityClassName": PRIORITY_CLASS,
-            "tolerations": _agents(plan),
-            "updateStrategy": "RollingUpdate",
-        },
-        "nfd": {"enabled": True},
-        "node-feature-discovery": {
-            "priorityClassName": PRIORITY_CLASS,
-            "worker": {"tolerations": [_CONTROL_PLANE, *system_tolerations(), *_agents(plan)]},
-            "master": {"tolerations": [_CONTROL_PLANE, *system_tolerations()]},
-            "gc": {"tolerations": [_CONTROL_PLANE, *system_tolerations()]},
-        },
-        "psa": {"enabled": False},  # gpuyard sets the labels of the namespace
-        "cdi": {"enabled": True},
-        "mig": {"strategy": mig_strategy(plan)},
-        "driver": {**brings[SoftwarePart.DRIVER], **_driver(parts)},
-        "toolkit": {**brings[SoftwarePart.TOOLKIT]},
-        "devicePlugin": {
-            **brings[SoftwarePart.DEVICE_PLUGIN],
-            "config": {"name": plugin, "default": ""},
-        },
-        "gfd": {"enabled": True},
-        "migManager": {
-            **brings[SoftwarePart.MIG_MANAGER],
-            "config": {"name": mig, "default": "all-disabled"},
-        },
-        "dcgm": {"enabled": False},  # the exporter has an embedded one
-        "dcgmExporter": _exporter(plan),
-        "nodeStatusExporter": {"enabled": plan.observability is not None},
-        "gdrcopy": {"enabled": parts.gdrcopy},
-        **(_claims(plan, parts) if parts.claims else {}),
-    }
+    controllers, agents = [_CONTROL_PLANE, *system_tolerations()], _agents(plan)
+    values: dict[str, Any] = filled_data(
+        _FILE,
+        "values",
+        controllers=controllers,
+        placed=system_node_selector(plan),
+        agents=agents,
+        workers=[*controllers, *agents],
+        mig=mig_strategy(plan),
+        driver_values=_driver(parts),
+        plugin_config=plugin,
+        mig_config=mig,
+        exporter=_exporter(plan),
+        observed=plan.observability is not None,
+        gdrcopy=parts.gdrcopy,
+        claims=_claims(plan, parts) if parts.claims else {},
+        **parts.enabled,
+    )
     variables = dict(parts.settings)
     if parts.enabled[SoftwarePart.TOOLKIT.value]:
         variables |= {f"toolkit.env.{name}": value for name, value in _UNPRIVILEGED.items()}
@@ -109,11 +92,11 @@ def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
     return values
 
 
-def _exporter(plan: PlatformPlan) -> dict[str, Any]:
-    """With gpuyard's list of counters; gpuyard's monitor replaces that of the chart.
+def _exporter(plan: PlatformPlan) -> Any:
+    """Values of the exporter.
 
-    On a shared GPU, the exporter looks for the pod of each process in /proc of the node, by the uid of the pod. Without
-    both it reports that each pod uses no memory (dcgm-exporter 4.5.3-4.8.2 internal/pkg/transformation/pidmapper.go).
+    On a shared GPU, it looks for the pod of each process in /proc of the node, by the uid of the pod. Without both it
+    reports that each pod uses no memory (dcgm-exporter 4.5.3-4.8.2 internal/pkg/transformation/pidmapper.go).
     """
     observed = plan.observability
     if observed is None:
@@ -122,33 +105,20 @@ def _exporter(plan: PlatformPlan) -> dict[str, Any]:
         "KUBERNETES_VIRTUAL_GPUS": observed.virtual_gpus,
         "KUBERNETES_ENABLE_DRA": observed.dra,
     }
-    return {
-        "enabled": True,
-        "serviceMonitor": {"enabled": False},
-        "config": {"name": counters_config_map(plan.spec)},
-        "env": [{"name": name, "value": "true"} for name, used in variables.items() if used],
-        **({"hostPID": True, "enablePodUID": True} if observed.virtual_gpus else {}),
-    }
+    return filled_data(
+        _FILE,
+        "exporter",
+        counters=counters_config_map(plan.spec),
+        env=[{"name": name, "value": "true"} for name, used in variables.items() if used],
+        pid={"hostPID": True, "enablePodUID": True} if observed.virtual_gpus else {},
+    )
 
 
-def _claims(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
-    """A GPUCluster instead of a ClusterPolicy: the chart allows one. Its driver is separate."""
-    racks = any(pool.dra and pool.dra.compute_domains for pool in plan.pools)
-    results: dict[str, Any] = {
-        "clusterPolicy": {"deployCR": False},
-        "gpuCluster": {"deployCR": True},
-        "draDriver": {"computeDomains": {"enabled": racks}},
-        "devicePlugin": {"enabled": False},
-        "migManager": {"enabled": False},
-        "gfd": {"enabled": False},
-        "nodeStatusExporter": {"enabled": False},
-    }
+def _claims(plan: PlatformPlan, parts: OperatorParts) -> Any:
+    results = filled_data(_FILE, "claims", racks=spans_racks(plan))
     if parts.driver is not None:
-        results["driver"] = {
-            "enabled": True,
-            **_driver(parts),
-            "nvidiaDriverCRD": {"enabled": True},
-        }
+        driver = {"enabled": True, **_driver(parts), "nvidiaDriverCRD": {"enabled": True}}
+        results["driver"] = driver
     return results
 
 
@@ -160,17 +130,6 @@ def mig_strategy(plan: PlatformPlan) -> str:
     return "mixed" if all(map(is_gke_managed, by_mps)) else ""
 
 
-def _controller(plan: PlatformPlan) -> Object:
-    """On gpuyard's system nodes if there are any."""
-    result: Object = {
-        "priorityClassName": PRIORITY_CLASS,
-        "tolerations": [_CONTROL_PLANE, *system_tolerations()],
-    }
-    if plan.system is not None:
-        result["nodeSelector"] = {POOL_LABEL: SYSTEM_POOL}
-    return result
-
-
 def _agents(plan: PlatformPlan) -> list[Object]:
     """The taints of every pool, and the taint of the cloud for Arm nodes."""
     arm = plan.provider.taints_arm_nodes and any(
@@ -180,14 +139,11 @@ def _agents(plan: PlatformPlan) -> list[Object]:
     return agent_tolerations(plan) + ([taint] if arm else [])
 
 
-def _driver(parts: OperatorParts) -> dict[str, Any]:
+def _driver(parts: OperatorParts) -> Any:
     if parts.driver is None:
         return {}
-    return {
-        "version": parts.driver,
-        "kernelModuleType": parts.kernel_modules,
-        "upgradePolicy": CHART_UPGRADES,
-    }
+    modules, upgrades = parts.kernel_modules, chart_upgrades()
+    return filled_data(_FILE, "driver", version=parts.driver, modules=modules, upgrades=upgrades)
 
 
 def _set(values: dict[str, Any], path: list[str], value: str) -> None:

@@ -10,6 +10,7 @@ from gpuyard.plan.queueing.kueue import (
     frameworks,
 )
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.data_files import filled_data
 from gpuyard.render.kueue.multikueue import dispatch_configuration
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.text import yaml_text
@@ -24,79 +25,42 @@ from gpuyard_core.names import (
     MIG_SLICES,
 )
 
-_CHARTS_OWN: dict[str, Any] = {
-    "health": {"healthProbeBindAddress": ":8081"},
-    "webhook": {"port": 9443},
-    "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
-    "controller": {
-        "groupKindConcurrency": {
-            "Job.batch": 5,
-            "Pod": 5,
-            "Workload.kueue.x-k8s.io": 10,
-            "LocalQueue.kueue.x-k8s.io": 5,
-            "ClusterQueue.kueue.x-k8s.io": 5,
-            "ResourceFlavor.kueue.x-k8s.io": 1,
-        }
-    },
-    "clientConnection": {"qps": 300, "burst": 500},
-}
-"""The chart's own configuration (charts/kueue/values.yaml, Kueue v0.19.2). gpuyard's replaces all
-of it: without these the manager has 20 requests a second, and one worker for each kind."""
-
 SAMPLING = "5m"
 """How often Kueue samples usage for fair sharing (as in Kueue v0.19)."""
 
 
-def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
+def kueue_configuration(plan: PlatformPlan) -> Any:
     """The manager's configuration file."""
-    minutes = plan.queueing.start_minutes
-    configuration: dict[str, Any] = {
-        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
-        "kind": "Configuration",
-        "namespace": KUEUE_NAMESPACE,
-        **_CHARTS_OWN,
-        # Quota and usage of each queue as metrics: the chart omits them, dashboards need them.
-        "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
-        "internalCertManagement": {
-            "enable": True,
-            "webhookServiceName": KUEUE_WEBHOOKS,
-            "webhookSecretName": KUEUE_CERTIFICATES,
-        },
-        "manageJobsWithoutQueueName": False,
-        "featureGates": dict(GATES),
-        "integrations": {"frameworks": frameworks(plan.spec)},
-        "resources": {"excludeResourcePrefixes": list(WITHOUT_QUOTA)},
-        "waitForPodsReady": {
-            "timeout": f"{minutes}m",
-            # a replacement of a failed pod needs another node, as its job did at first
-            "recoveryTimeout": f"{minutes}m",
-            "blockAdmission": False,
-            "requeuingStrategy": {
-                "timestamp": "Eviction",
-                "backoffBaseSeconds": FIRST_REQUEUE_SECONDS,
-                "backoffMaxSeconds": LONGEST_REQUEUE_SECONDS,
-            },
-        },
+    queueing = plan.queueing
+    claims = [{"name": GPU_CLAIM, "deviceClassNames": [GPU_CLASS]}]
+    slices = [
+        {"input": profile, "strategy": "Replace", "outputs": {MIG_SLICES: str(number)}}
+        for profile, number in queueing.slices_of.items()
+    ]
+    strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
+    by_usage = {
+        "usageHalfLifeTime": f"{queueing.usage_half_life_hours}h",
+        "usageSamplingInterval": SAMPLING,
+        "resourceWeights": _worth(plan),
     }
-    if any(pool.dra for pool in plan.pools):
-        configuration["resources"]["deviceClassMappings"] = [
-            {"name": GPU_CLAIM, "deviceClassNames": [GPU_CLASS]}
-        ]
-    if plan.queueing.slices_of:
-        configuration["resources"]["transformations"] = [
-            {"input": profile, "strategy": "Replace", "outputs": {MIG_SLICES: str(slices)}}
-            for profile, slices in plan.queueing.slices_of.items()
-        ]
-    if plan.queueing.fair_sharing:
-        strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
-        configuration["fairSharing"] = {"preemptionStrategies": strategies}
-    if plan.queueing.usage_half_life_hours is not None:
-        configuration["admissionFairSharing"] = {
-            "usageHalfLifeTime": f"{plan.queueing.usage_half_life_hours}h",
-            "usageSamplingInterval": SAMPLING,
-            "resourceWeights": _worth(plan),
-        }
-    return configuration | dispatch_configuration(plan)
+    return filled_data(
+        "kueue/values.yaml",
+        "configuration",
+        namespace=KUEUE_NAMESPACE,
+        webhooks=KUEUE_WEBHOOKS,
+        certificates=KUEUE_CERTIFICATES,
+        gates=dict(GATES),
+        frameworks=frameworks(plan.spec),
+        without_quota=list(WITHOUT_QUOTA),
+        claims=claims if any(pool.dra for pool in plan.pools) else None,
+        transformations=slices or None,
+        minutes=queueing.start_minutes,
+        first_requeue=FIRST_REQUEUE_SECONDS,
+        longest_requeue=LONGEST_REQUEUE_SECONDS,
+        fair_sharing={"preemptionStrategies": strategies} if queueing.fair_sharing else None,
+        by_usage=None if queueing.usage_half_life_hours is None else by_usage,
+        dispatch=dispatch_configuration(plan),
+    )
 
 
 def _worth(plan: PlatformPlan) -> dict[str, float]:

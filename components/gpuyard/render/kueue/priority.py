@@ -6,11 +6,11 @@ that sets a priority keeps it; the parts of a job that Kueue admits as one are n
 
 from gpuyard.plan.queueing.kueue import queued_by_group
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.objects import Object, managed_object, namespaces_with
+from gpuyard.render.admission.policy_objects import mutating_policy, resource_rule
+from gpuyard.render.objects import Object
 from gpuyard_core.catalogue.kubernetes.api import changes_jobs
 from gpuyard_core.names import PRIORITY_LABEL, TEAM_PRIORITY_LABEL
 
-API = "admissionregistration.k8s.io/v1"
 _UNNAMED = f"!('{PRIORITY_LABEL}' in object.metadata.?labels.orValue({{}}))"
 _ON_ITS_OWN = (
     "!object.metadata.?ownerReferences.orValue([])"
@@ -25,32 +25,16 @@ def priority_objects(plan: PlatformPlan) -> list[Object]:
         return []
     name = f"gpuyard-{plan.name}-priority"
     added = f"Object{{metadata: Object.metadata{{labels: {{'{PRIORITY_LABEL}': {_GIVEN}}}}}}}"
-    policy = {
-        "failurePolicy": "Fail",
-        "reinvocationPolicy": "Never",
-        "matchConstraints": {
-            "resourceRules": [
-                {
-                    "apiGroups": [group],
-                    "apiVersions": ["*"],
-                    "operations": ["CREATE"],
-                    "resources": kinds,
-                }
-                for group, kinds in queued_by_group(plan.spec).items()
-                if group != "workload.codeflare.dev"  # members may create none (`access`)
-            ]
-        },
-        "matchConditions": [
-            {"name": "unnamed", "expression": _UNNAMED},
-            {"name": "on-its-own", "expression": _ON_ITS_OWN},
+    groups = queued_by_group(plan.spec).items()
+    return mutating_policy(
+        plan.name,
+        name,
+        TEAM_PRIORITY_LABEL,
+        [
+            resource_rule(group, "*", kinds)
+            for group, kinds in groups
+            if group != "workload.codeflare.dev"  # members may create none (`access`)
         ],
-        "mutations": [
-            {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": added}}
-        ],
-    }
-    selector = namespaces_with(plan.name, TEAM_PRIORITY_LABEL)
-    binding = {"policyName": name, "matchResources": {"namespaceSelector": selector}}
-    return [
-        managed_object(plan.name, API, "MutatingAdmissionPolicy", name, spec=policy),
-        managed_object(plan.name, API, "MutatingAdmissionPolicyBinding", name, spec=binding),
-    ]
+        {"unnamed": _UNNAMED, "on-its-own": _ON_ITS_OWN},
+        [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": added}}],
+    )

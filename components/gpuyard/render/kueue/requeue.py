@@ -14,15 +14,17 @@ from gpuyard.plan.capacity.interruption import LOOK_SECONDS
 from gpuyard.plan.queueing.kueue import queued_kinds
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan
-from gpuyard.render.access import RBAC, role_with_binding
+from gpuyard.render.access import account_subject, role_with_binding
 from gpuyard.render.admission.cel import optional
 from gpuyard.render.admission.policy_objects import (
     account_policy,
+    json_patch,
+    mutating_policy,
     other_metadata_unchanged_expressions,
+    resource_rule,
 )
 from gpuyard.render.gpu_operator.objects import agent_tolerations
-from gpuyard.render.kueue.priority import API
-from gpuyard.render.objects import Object, managed_object, namespaces_with, service_account
+from gpuyard.render.objects import Object, service_account
 from gpuyard.render.programs import AgentDeployment
 from gpuyard.render.pulled_image import PulledImage, python_image
 from gpuyard.render.scaling.priority_expander import expander_settings, selector_of
@@ -111,8 +113,7 @@ def _rights(
     plan: PlatformPlan, interruption: InterruptionPlan, name: str, home: str
 ) -> list[Object]:
     """List nodes; in namespaces with pods list them, stop and start workloads, create events."""
-    who = [{"kind": "ServiceAccount", "name": name, "namespace": home}]
-    ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
+    who = [account_subject(name, home)]
     nodes = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
     events = [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
     inside = [
@@ -121,10 +122,7 @@ def _rights(
         {"apiGroups": [KUEUE_GROUP], "resources": ["workloads"], "verbs": ["list", "patch"]},
     ]
     return [
-        managed_object(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=nodes),
-        managed_object(
-            plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who
-        ),
+        *role_with_binding(plan.name, None, name, nodes, who),
         # the namespace of events of nodes, which have none
         *(
             role_with_binding(plan.name, "default", name, events, who)
@@ -143,7 +141,7 @@ def _holds() -> dict[str, str]:
     """On a workload, the account changes one gpuyard label and `active`, and nothing else."""
     same = (
         " == ".join(
-            optional(each, f"spec.{part}", "''") for each in ("dyn(object)", "dyn(oldObject)")
+            optional(f"dyn({each})", f"spec.{part}", "''") for each in ("object", "oldObject")
         )
         for part in _KEPT
     )
@@ -175,28 +173,14 @@ def pod_failure_policy_objects(plan: PlatformPlan) -> list[Object]:
     if interruption is None or not interruption.pools or not changes_jobs(plan.kubernetes):
         return []
     name = pod_failure_policy_name(plan.name)
-    rule = {
-        "apiGroups": ["batch"],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE"],
-        "resources": ["jobs"],
-    }
-    policy = {
-        "failurePolicy": "Fail",
-        "reinvocationPolicy": "Never",
-        "matchConstraints": {"resourceRules": [rule]},
-        "matchConditions": [
-            {"name": "no-rules", "expression": "!has(object.spec.podFailurePolicy)"},
-            {
-                "name": "never-in-place",
-                "expression": "object.spec.template.spec.?restartPolicy.orValue('') == 'Never'",
-            },
-        ],
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _ADDED}}],
-    }
-    selector = namespaces_with(plan.name, TEAM_LABEL)
-    binding = {"policyName": name, "matchResources": {"namespaceSelector": selector}}
-    return [
-        managed_object(plan.name, API, "MutatingAdmissionPolicy", name, spec=policy),
-        managed_object(plan.name, API, "MutatingAdmissionPolicyBinding", name, spec=binding),
-    ]
+    return mutating_policy(
+        plan.name,
+        name,
+        TEAM_LABEL,
+        [resource_rule("batch", "v1", ["jobs"])],
+        {
+            "no-rules": "!has(object.spec.podFailurePolicy)",
+            "never-in-place": "object.spec.template.spec.?restartPolicy.orValue('') == 'Never'",
+        },
+        [json_patch(_ADDED)],
+    )

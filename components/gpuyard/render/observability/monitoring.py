@@ -10,9 +10,9 @@ from typing import Any
 from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.charts import Release, chart_release
+from gpuyard.render.charts import Release, chart_release, merge_values
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, namespace_object, system_tolerations
+from gpuyard.render.objects import Object, namespace_object, system_placement
 from gpuyard.render.observability.facts import node_labels
 from gpuyard.render.observability.reads import series_regex
 from gpuyard.render.observability.routing import RECEIVERS
@@ -30,10 +30,8 @@ from gpuyard_core.names import (
     MONITORING_NAMESPACE,
     PLATFORM_LABEL,
     POD_SECURITY_LABEL,
-    POOL_LABEL,
     REMOTE_REGION,
     REMOTE_WRITE,
-    SYSTEM_POOL,
 )
 
 _OFF = ("kubeControllerManager", "kubeEtcd", "kubeScheduler", "kubeProxy")
@@ -102,7 +100,7 @@ def _tag(plan: PlatformPlan, image: MonitoringImage) -> str:
 
 def monitoring_values(plan: PlatformPlan, observed: ObservabilityPlan) -> dict[str, Any]:
     """The chart's values."""
-    place = _placement(plan)
+    place = system_placement(plan)
     labels = dict(observed.labels)
     values: dict[str, Any] = {
         "commonLabels": labels,
@@ -135,7 +133,7 @@ def monitoring_values(plan: PlatformPlan, observed: ObservabilityPlan) -> dict[s
         }
     for image in _images(plan, observed):
         if given := _image_values(plan, image):
-            _merge(values, image.values, given)
+            merge_values(values, image.values, given)
     return values
 
 
@@ -170,20 +168,6 @@ def _node_exporter(folder: str, labels: Mapping[str, str]) -> dict[str, Any]:
             "prometheus": {"monitor": {"additionalLabels": dict(labels)}},
         },
     }
-
-
-def _merge(values: dict[str, Any], path: tuple[str, ...], image: Mapping[str, str]) -> None:
-    for key in path:
-        values = values.setdefault(key, {})
-    values.update(image)
-
-
-def _placement(plan: PlatformPlan) -> dict[str, Any]:
-    """On gpuyard's system nodes if there are any."""
-    placement: dict[str, Any] = {"tolerations": system_tolerations()}
-    if plan.system is not None:
-        placement["nodeSelector"] = {POOL_LABEL: SYSTEM_POOL}
-    return placement
 
 
 def _routing(plan: PlatformPlan, observed: ObservabilityPlan) -> dict[str, Any]:

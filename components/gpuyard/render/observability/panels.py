@@ -11,95 +11,32 @@ from itertools import cycle
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.data_files import read_data
 from gpuyard.render.observability.targets import Target, targets
 from gpuyard.render.observability.templates import dashboard_uid, is_large
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-BLUE, ORANGE, GREEN, PINK, SKY, RED, _, GREY = OKABE_ITO
-_STATES = {"ok": GREEN, "warn": ORANGE, "bad": RED, "plain": BLUE}
+_COLOURS = dict(
+    zip(["blue", "orange", "green", "pink", "sky", "red", "yellow", "grey"], OKABE_ITO, strict=True)
+)
+_STATES = {
+    state: _COLOURS[name]
+    for state, name in {"ok": "green", "warn": "orange", "bad": "red", "plain": "blue"}.items()
+}
 _BACKGROUNDS = {**_STATES, "warn": "#F5B83D"}
 """The states as backgrounds: Grafana writes white on the orange of the lines, with too little contrast."""
-_PARTS = {
-    **dict.fromkeys(("Used", "used"), GREEN),
-    **dict.fromkeys(("Allocated idle", "allocated_idle", "Memory bandwidth"), ORANGE),
-    **dict.fromkeys(("Unallocated", "unallocated"), SKY),
-    **dict.fromkeys(("Unavailable", "overhead"), RED),
-    **dict.fromkeys(("Allocated", "Tensor cores"), BLUE),
-    "Idle": GREY,
-    "Below half": SKY,
-    "Above half": BLUE,
-    "Above 80 %": GREEN,
-    "system": GREY,
-    "commitment": PINK,
-}
-_DASHES: Sequence[Mapping[str, Any]] = (
-    {"fill": "solid"},
-    {"fill": "dash", "dash": [12, 6]},
-    {"fill": "dot", "dash": [2, 5]},
-)
 _WIDTH = 24
 """Columns of Grafana's grid."""
-_VALUES = {
-    "pool": "label_values(gpuyard:gpus_billed:sum, pool)",
-    "team": "label_values(gpuyard:gpus_allocated:sum, team)",
-    "node": 'label_values(gpuyard:node_gpus_measured:count{pool=~"$pool"}, node)',
-    "queue": "label_values(gpuyard:queue_pending:count, queue)",
-}
-"""The query for the values of each template variable."""
-_LEGEND = {
-    "displayMode": "list",
-    "placement": "bottom",
-    "calcs": ["lastNotNull"],
-    "showLegend": True,
-}
-_TOOLTIP = {"mode": "multi", "sort": "desc"}
-_LAST = {"calcs": ["lastNotNull"], "fields": "", "values": False}
-_KINDS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]] = {
-    "stat": ("stat", {"graphMode": "area", "colorMode": "none", "reduceOptions": _LAST}, {}),
-    "lines": (
-        "timeseries",
-        {"legend": _LEGEND, "tooltip": _TOOLTIP},
-        {"lineWidth": 2, "showPoints": "never", "thresholdsStyle": {"mode": "dashed"}},
-    ),
-    "stacked": (
-        "timeseries",
-        {"legend": _LEGEND, "tooltip": _TOOLTIP},
-        {
-            "lineWidth": 1,
-            "fillOpacity": 70,
-            "showPoints": "never",
-            "stacking": {"mode": "normal", "group": "A"},
-        },
-    ),
-    "bars": (
-        "bargauge",
-        {
-            "displayMode": "basic",
-            "orientation": "horizontal",
-            "text": {"titleSize": 12, "valueSize": 14},
-            "namePlacement": "top",
-            "sizing": "manual",
-            "minVizHeight": 30,
-            "maxVizHeight": 44,
-            "valueMode": "text",
-            "reduceOptions": _LAST,
-            "showUnfilled": True,
-        },
-        {},
-    ),
-    "table": ("table", {"showHeader": True, "cellHeight": "sm"}, {"align": "auto", "minWidth": 80}),
-    "heatmap": (
-        "status-history",
-        {"showValue": "never", "rowHeight": 0.9, "colWidth": 1, "legend": {"showLegend": False}},
-        {"fillOpacity": 100, "lineWidth": 0},
-    ),
-}
-"""The type of Grafana's panel, its options and its field options."""
 _POINTS = 120
 """Columns of a heatmap: more cannot be told apart, and Grafana refuses cells below a pixel."""
 
 _POINTS_WITH_TEXT = 12
 """Columns of a heatmap whose cells show a text."""
+
+
+def _data() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = read_data("observability/panels.yaml")
+    return found
 
 
 def built_dashboard(
@@ -150,7 +87,7 @@ def _variable(name: str, *, has_all: bool) -> Any:
 
     built = (
         QueryVariable(name)
-        .query(_VALUES[name])
+        .query(_data()["variables"][name])
         .datasource(_source())
         .multi(True)  # noqa: FBT003
         .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
@@ -182,7 +119,7 @@ def _panel(plan: PlatformPlan, panel: Mapping[str, Any]) -> Any:
     from grafana_foundation_sdk.builders import dashboard as sdk
 
     kind = panel["kind"]
-    type_name, options, custom = _KINDS[kind]
+    type_name, options, custom = _data()["kinds"][kind].values()
     thresholds = _thresholds(plan, panel)
     if "mappings" in panel:
         options = {**options, "showValue": "auto"}
@@ -224,7 +161,7 @@ def _set_looks(built: Any, plan: PlatformPlan, panel: Mapping[str, Any]) -> None
 
     for name, properties in _series(plan, panel):
         built.override_by_name(name, properties)
-    looks = zip("ABC", OKABE_ITO, _DASHES, strict=False)
+    looks = zip("ABC", OKABE_ITO, _data()["dashes"], strict=False)
     for letter, colour, dash in looks if "series" not in panel else ():
         shades = DynamicConfigValue("color", {"mode": "shades", "fixedColor": colour})
         built.override_by_query(letter, [shades, _dash(dash)])
@@ -263,7 +200,7 @@ def _colour_scheme(panel: Mapping[str, Any]) -> Any:
 def _mapping(texts: Mapping[int, str]) -> Any:
     from grafana_foundation_sdk.models.dashboard import ValueMap, ValueMappingResult
 
-    colours = {"pass": GREEN, "warn": ORANGE, "fail": RED, "skipped": GREY, "error": PINK}
+    colours = {text: _COLOURS[name] for text, name in _data()["verdicts"].items()}
     return ValueMap(
         {str(v): ValueMappingResult(text=t, color=colours[t], index=v) for v, t in texts.items()}
     )
@@ -321,8 +258,10 @@ def _dash(dash: Mapping[str, Any]) -> Any:
 
 
 def _known(plan: PlatformPlan, series: str) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
+    solid, *_ = dashes = _data()["dashes"]
     if series == "part":
-        return {name: (colour, _DASHES[0]) for name, colour in _PARTS.items()}
+        parts = _data()["parts"].items()
+        return {name: (_COLOURS[colour], solid) for name, colour in parts}
     if series in {"target", "wait"}:
         return _with_limits(
             each for each in targets(plan) if bool(each.priority) == (series == "wait")
@@ -336,30 +275,15 @@ def _known(plan: PlatformPlan, series: str) -> Mapping[str, tuple[str, Mapping[s
             "GPU ",
             *dict.fromkeys(f"GPU {u.unit}" for p in plan.pools for u in p.advertised),
         ],
-        "reason": [
-            "Preempted",
-            "PodsReadyTimeout",
-            "NodeFailures",
-            "AdmissionCheck",
-            "Deactivated",
-        ],
-        "class": [
-            "training",
-            "inference",
-            "real-time-inference",
-            "batch",
-            "hpc",
-            "notebook",
-            "none",
-        ],
+        **_data()["names"],
     }[series]
-    looks = cycle([(colour, dash) for dash in _DASHES for colour in OKABE_ITO])
+    looks = cycle([(colour, dash) for dash in dashes for colour in OKABE_ITO])
     return dict(zip(dict.fromkeys(names), looks, strict=False))
 
 
 def _with_limits(found: Iterable[Target]) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
     """What is measured, and with dashes in the same colour its targets."""
-    solid, dashed, _ = _DASHES
+    solid, dashed, _ = _data()["dashes"]
     limits = [(each.priority or each.name.partition("_")[0], each) for each in found]
     colours = dict(zip(dict.fromkeys(name for name, _ in limits), cycle(OKABE_ITO), strict=False))
     return {

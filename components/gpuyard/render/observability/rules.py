@@ -7,17 +7,16 @@ from string import Template
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.data_files import read_data
 from gpuyard.render.observability.contract import (
     RecordingRule,
     check_query,
     check_recording_rules,
 )
 from gpuyard.render.observability.counters import counter_list
-from gpuyard.render.observability.data_files import read_data
 from gpuyard.render.observability.facts import (
     RuleText,
     facts,
-    node_labels,
     priced_commitments,
 )
 from gpuyard.render.observability.pool_join import joined_with_pools
@@ -29,17 +28,8 @@ from gpuyard_core.catalogue.metrics import DCGM, DEV, PROF
 from gpuyard_core.catalogue.sharing import SharingMethod
 from gpuyard_core.findings import Diagnostic
 
-__all__ = [
-    "check_rules",
-    "node_labels",
-    "query_scope",
-    "recorded_names",
-    "recording_rules",
-    "rule_file",
-    "rule_groups",
-    "targets",
-]
-_RECORDING, _ALERTS, _XIDS = "recording_rules.yaml", "alerts.yaml", "xids.yaml"
+_RECORDING = "observability/recording_rules.yaml"
+_ALERTS, _XIDS = "observability/alerts.yaml", "observability/xids.yaml"
 _ENGINE, _UTIL = f"{PROF}GR_ENGINE_ACTIVE", f"{DEV}GPU_UTIL"
 
 

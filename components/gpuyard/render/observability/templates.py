@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.observability.data_files import read_data
+from gpuyard.render.data_files import read_data
 from gpuyard.render.observability.scope import PROFILING, metered_pools, textfile
 from gpuyard.render.observability.targets import targets
 
@@ -20,7 +20,7 @@ _NAMES = {"queue": "or $labels.queue $labels.cluster_queue"}
 @cache
 def dashboard_templates() -> tuple[Mapping[str, Any], ...]:
     """The content of dashboards.yaml."""
-    return tuple(read_data("dashboards.yaml"))
+    return tuple(read_data("observability/dashboards.yaml"))
 
 
 def dashboard_uid(plan: PlatformPlan, name: str) -> str:

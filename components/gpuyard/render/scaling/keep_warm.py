@@ -10,7 +10,13 @@ from typing import Any
 
 from gpuyard.plan.capacity.cron import kubernetes_cron
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.objects import POD_FAILURE_POLICY, Object, managed_object, toleration_object
+from gpuyard.render.objects import (
+    POD_FAILURE_POLICY,
+    SKIP_AWAIT,
+    Object,
+    managed_object,
+    toleration_object,
+)
 from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER
 from gpuyard.render.pulled_image import PulledImage
 from gpuyard.render.supply.prepull import pause_image
@@ -53,14 +59,13 @@ def _minimum_deployment(plan: PlatformPlan, pool: PoolPlan) -> Object:
         "selector": {"matchLabels": _labels(pool)},
         "template": _template(plan, pool, _TEMPLATE_LABEL, {}),
     }
-    skip = {"pulumi.com/skipAwait": "true"}
     return managed_object(
         plan.name,
         "apps/v1",
         "Deployment",
         f"floor-{pool.stable_name}",
         namespace=system_namespace(plan.name),
-        annotations=skip,
+        annotations=SKIP_AWAIT,
         spec=spec,
     )
 

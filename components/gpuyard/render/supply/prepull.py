@@ -7,7 +7,7 @@ kubelet may delete pulled images when its disk is full; later pods pull them aga
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.objects import agent_tolerations
-from gpuyard.render.objects import Object, managed_object, pool_affinity
+from gpuyard.render.objects import Object, node_agent, pool_affinity
 from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER
 from gpuyard.render.pulled_image import PulledImage, named_image, published_image
 from gpuyard_core.catalogue.software.programs import PAUSE_HOME, PAUSE_TAG
@@ -42,26 +42,10 @@ def prepull_objects(plan: PlatformPlan) -> list[Object]:
     images = prepull_images(plan)
     if not images:
         return []
-    name = prepull_name(plan.name)
-    labels = {"app.kubernetes.io/name": name}
-    spec = {
-        "selector": {"matchLabels": labels},
-        # All at once: only the images change, and no user depends on these pods.
-        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}},
-        "template": {"metadata": {"labels": labels}, "spec": _pod(plan, images)},
-    }
-    return [
-        managed_object(
-            plan.name,
-            "apps/v1",
-            "DaemonSet",
-            name,
-            namespace=system_namespace(plan.name),
-            # Nodes come and go: a deployment does not wait for one that boots.
-            annotations={"pulumi.com/skipAwait": "true"},
-            spec=spec,
-        )
-    ]
+    name, space = prepull_name(plan.name), system_namespace(plan.name)
+    pod, label = _pod(plan, images), "app.kubernetes.io/name"
+    # All at once: only the images change, and no user depends on these pods.
+    return [node_agent(plan.name, name, label, pod, space, at_once=True)]
 
 
 def _pod(plan: PlatformPlan, images: list[str]) -> Object:

@@ -49,45 +49,33 @@ def work_expectations_text(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck)
 
 def unplanned_expectations_text(gpu: Gpu, gpus: int) -> str:
     """The expectations of a machine without a plan: what every GPU of its product must have."""
-    return _document(gpu, gpus, platform="", pool="")
+    return _document(gpu, gpus)
 
 
-def _document(  # noqa: PLR0913  the parts of a document
-    gpu: Gpu,
-    gpus: int,
-    *,
-    platform: str,
-    pool: str,
-    required: bool = True,
-    driver: str | None = None,
-    rack: bool = False,
-    sharing: str = "none",
-    layouts: list[dict[str, Any]] | None = None,
-    network: dict[str, Any] | None = None,
-    accepted: list[dict[str, Any]] | None = None,
-) -> str:
+def _document(gpu: Gpu, gpus: int, **known: object) -> str:
+    """What is known besides the product, in the order of these defaults."""
     document = {
         "schema": SCHEMA,
-        "platform": platform,
-        "pool": pool,
-        "required": required,
+        "platform": "",
+        "pool": "",
+        "required": True,
         "gpus": gpus,
         "product": gpu.product,
         "pci_id": gpu.pci_id,
         "memory_gib": gpu.memory_gib,
         "architecture": gpu.architecture,
-        "driver": driver,
+        "driver": None,
         "nvlink_gbps": gpu.nvlink_gbps,
-        "rack": rack,
-        "sharing": sharing,
-        "layouts": layouts or [],
-        "network": network,
+        "rack": False,
+        "sharing": "none",
+        "layouts": [],
+        "network": None,
         # Load tests have a separate document: `work_expectations_text`.
         "profile": "quick",
         "collectives": None,
-        "accepted": accepted or [],
+        "accepted": [],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json.dumps(document | known, indent=2) + "\n"
 
 
 def _accepted(plan: PlatformPlan, pool: PoolPlan, *, at_work: bool) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ agent creates no pods, and a policy limits what it may change on nodes.
 import json
 
 from gpuyard.plan.records import STARTS_WITH, PlatformPlan, PoolPlan, ValidationPlan
-from gpuyard.render.access import RBAC, role_with_binding
+from gpuyard.render.access import account_subject, role_with_binding
 from gpuyard.render.admission.cel import optional, quoted
 from gpuyard.render.admission.policy_objects import (
     account_policy,
@@ -18,12 +18,13 @@ from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gpu_operator.objects import agent_tolerations, operator_namespace
 from gpuyard.render.objects import (
     Object,
-    managed_object,
     node_affinity,
+    node_agent,
     service_account,
     taint_object,
 )
 from gpuyard.render.programs import AgentDeployment
+from gpuyard.render.scaling.priority_expander import selector_of
 from gpuyard.render.validation.jobs import (
     check_pod,
     expectations_object,
@@ -86,7 +87,7 @@ def settings_text(plan: PlatformPlan, validation: ValidationPlan) -> str:
         "pools": [
             {
                 "name": pool.name,
-                "selector": ",".join(f"{k}={v}" for k, v in sorted(pool.node_selector.items())),
+                "selector": selector_of(pool),
                 "checks": _name(plan, pool),
                 "digest": node_digest(plan, pool),
                 "gate": gates[pool.name],
@@ -104,8 +105,7 @@ def _name(plan: PlatformPlan, pool: PoolPlan) -> str:
 def _rights(plan: PlatformPlan) -> list[Object]:
     """List and patch nodes, list pods of one namespace, create events."""
     name, space = gate_name(plan.name), operator_namespace(plan)
-    who = [{"kind": "ServiceAccount", "name": name, "namespace": space}]
-    ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
+    who = [account_subject(name, space)]
     nodes, pods, events = (
         [{"apiGroups": [""], "resources": [what], "verbs": verbs}]
         for what, verbs in (
@@ -116,10 +116,7 @@ def _rights(plan: PlatformPlan) -> list[Object]:
     )
     return [
         service_account(plan.name, name, space),
-        managed_object(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=nodes),
-        managed_object(
-            plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who
-        ),
+        *role_with_binding(plan.name, None, name, nodes, who),
         *role_with_binding(plan.name, space, name, pods, who),
         *role_with_binding(plan.name, "default", name, events, who),
     ]
@@ -170,22 +167,14 @@ def _checks(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan) -> l
             for label, value in ((CHECKED_LABEL, digest), (CHECK_RESULT_LABEL, PASSED))
         )
     )
-    labels = {CHECKS_LABEL: name}
-    spec = {
-        "selector": {"matchLabels": labels},
-        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}},
-        "template": {"metadata": {"labels": {**labels, CHECKED_LABEL: digest}}, "spec": pod},
-    }
-    return [
-        expectations_object(plan, pool, expects),
-        managed_object(
-            plan.name,
-            "apps/v1",
-            "DaemonSet",
-            name,
-            namespace=operator_namespace(plan),
-            # Its pods end by design, so it is never ready.
-            annotations={"pulumi.com/skipAwait": "true"},
-            spec=spec,
-        ),
-    ]
+    # Its pods end by design, so it is never ready.
+    checks = node_agent(
+        plan.name,
+        name,
+        CHECKS_LABEL,
+        pod,
+        operator_namespace(plan),
+        labels={CHECKED_LABEL: digest},
+        at_once=True,
+    )
+    return [expectations_object(plan, pool, expects), checks]

@@ -11,15 +11,16 @@ https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/await/check
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
+from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.access import role_with_binding
+from gpuyard.render.access import account_subject, role_with_binding
 from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import (
     POD_FAILURE_POLICY,
+    SKIP_AWAIT,
     Object,
     managed_object,
     node_affinity,
@@ -77,7 +78,7 @@ def validator_objects(plan: PlatformPlan) -> list[Object]:
         return []
     checked = checked_pools(plan)
     name, space = validator_name(plan.name), operator_namespace(plan)
-    account = {"kind": "ServiceAccount", "name": name, "namespace": space}
+    account = account_subject(name, space)
     return [
         service_account(plan.name, name, space),
         *(role_with_binding(plan.name, space, name, [_rights(plan)], [account]) if checked else []),
@@ -92,38 +93,46 @@ def pool_check_objects(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
 
 def checked_pools(plan: PlatformPlan) -> list[PoolPlan]:
     """The pools whose nodes are checked."""
+    return [plan.pool(each.pool) for each in pool_checks(plan) if each.checks_any_node]
+
+
+def pool_checks(plan: PlatformPlan) -> Sequence[PoolCheck]:
+    """The checks of pools, if an image is set for their pods."""
     validation = plan.validation
-    if validation is None or not validation.image:
-        return []
-    return [plan.pool(each.pool) for each in validation.pools if each.checks_any_node]
+    return validation.pools if validation and validation.image else ()
 
 
 def check_name(plan: PlatformPlan, pool: PoolPlan) -> str:
     """The name of the Job: it changes with expectations, image, program and number of nodes."""
-    return f"{fit_name(f'gpuyard-{plan.name}-check-{pool.stable_name}', _NAME)}-{check_digest(plan, pool)}"
+    return job_name(plan, f"check-{pool.stable_name}", check_digest(plan, pool))
+
+
+def job_name(plan: PlatformPlan, what: str, digest: str) -> str:
+    """The name of a Job, which ends with a digest of its inputs."""
+    return f"{fit_name(f'gpuyard-{plan.name}-{what}', _NAME)}-{digest}"
 
 
 def check_digest(plan: PlatformPlan, pool: PoolPlan) -> str:
     """Six digits of all inputs of the verdict. Minimum values are part of the program."""
-    return digest_of(*_rests_on(plan, pool), pool.start_nodes)
+    return verdict_digest(plan, pool, [expectations_text(plan, pool)], pool.start_nodes)
 
 
 def node_digest(plan: PlatformPlan, pool: PoolPlan) -> str:
     """The digest for one node, which does not depend on the number of nodes."""
-    return digest_of(*_rests_on(plan, pool))
+    return verdict_digest(plan, pool, [expectations_text(plan, pool)])
 
 
-def _rests_on(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
+def verdict_digest(
+    plan: PlatformPlan, pool: PoolPlan, expects: Iterable[object], *more: object
+) -> str:
+    """Six digits of expectations, image, program, nodes and other inputs of a verdict."""
     image = plan.validation.image if plan.validation else ""
-    return (
-        expectations_text(plan, pool),
-        image,
-        dict(package_source(PACKAGE)),
-        *node_inputs(plan, pool),
-    )
+    source = dict(package_source(PACKAGE))
+    inputs = (*expects, image, source, *_node_inputs(plan, pool), *more)
+    return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:6]
 
 
-def node_inputs(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
+def _node_inputs(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
     """Inputs whose change replaces a cloud's nodes, to which earlier verdicts do not apply."""
     software = pool.node_software
     if not plan.provider.sells_machines or software is None:
@@ -134,26 +143,25 @@ def node_inputs(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
     return (*boots, pool.machine.name, str(spec.disk_gib), pool.numa.value)
 
 
-def digest_of(*parts: object) -> str:
-    """Six digits of a digest of these values."""
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
-
-
 def verdict_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
     """Created when every node has passed, for people and for the next deployment."""
+    result = result_object(
+        plan,
+        check_name(plan, pool),
+        operator_namespace(plan),
+        pool=pool.name,
+        nodes=str(pool.start_nodes),
+        verdict="passed",
+    )
+    result["data"][MIXED_KEY] = UnresolvedOutput(MIXED)
+    return result
+
+
+def result_object(plan: PlatformPlan, job: str, namespace: str, **data: object) -> Object:
+    """The ConfigMap that records the verdict of a Job, with the measurements of its pods."""
+    data[FIGURES_KEY] = UnresolvedOutput(FIGURES)
     return managed_object(
-        plan.name,
-        "v1",
-        "ConfigMap",
-        f"{check_name(plan, pool)}-passed",
-        namespace=operator_namespace(plan),
-        data={
-            "pool": pool.name,
-            "nodes": str(pool.start_nodes),
-            "verdict": "passed",
-            FIGURES_KEY: UnresolvedOutput(FIGURES),
-            MIXED_KEY: UnresolvedOutput(MIXED),
-        },
+        plan.name, "v1", "ConfigMap", f"{job}-passed", namespace=namespace, data=data
     )
 
 
@@ -195,7 +203,7 @@ def validation_job(validation: ValidationPlan, job: Object, pods: int, pod: Obje
         "pulumi.com/timeoutSeconds": str(validation.deadline_seconds + WAITS_MORE_SECONDS),
     }
     if not validation.required:
-        annotations = {"pulumi.com/skipAwait": "true"}
+        annotations = dict(SKIP_AWAIT)
     spec = {
         "completionMode": "Indexed",
         "completions": pods,
@@ -217,16 +225,33 @@ def check_pod(
     words: Iterable[str] = (),
 ) -> Object:
     """Sees all devices of a node; no other pod of the platform does. `expects`: a ConfigMap."""
+    name = validator_name(plan.name)
+    volumes = [*validator_volumes(name, expects), *_textfile(validation)]
+    runs = {"runtimeClassName": "nvidia"}
+    return validation_pod(plan, pool, name, _container(validation, words), volumes, runs)
+
+
+def validation_pod(
+    plan: PlatformPlan,
+    pool: PoolPlan,
+    account: str,
+    checks: Object,
+    volumes: list[Object],
+    runs: Object,
+    *,
+    waits: bool = True,
+) -> Object:
+    """A pod on a node of a pool, by default one that is ready to be checked."""
     return {
-        "serviceAccountName": validator_name(plan.name),
+        "serviceAccountName": account,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "runtimeClassName": "nvidia",
+        **runs,
         "nodeSelector": dict(pool.node_selector),
         "tolerations": [toleration_object(taint) for taint in plan.initial_taints(pool)],
-        "affinity": node_affinity(node_ready_terms(plan, pool)),
-        "containers": [_container(validation, words)],
-        "volumes": [*validator_volumes(validator_name(plan.name), expects), *_textfile(validation)],
+        **({"affinity": node_affinity(node_ready_terms(plan, pool))} if waits else {}),
+        "containers": [checks],
+        "volumes": volumes,
     }
 
 

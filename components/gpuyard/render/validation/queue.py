@@ -4,11 +4,17 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gpuyard.plan.queueing.queueing import resource_groups
-from gpuyard.plan.records import PlatformPlan, PoolCheck
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.kueue.queueing import resource_group_objects
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER
-from gpuyard_core.names import KUEUE_API, load_validation_name, system_namespace
+from gpuyard_core.names import (
+    KUEUE_API,
+    PRIORITY_LABEL,
+    QUEUE_LABEL,
+    load_validation_name,
+    system_namespace,
+)
 
 LEAST = -1_000_000_000
 """The lowest priority in a stack file; Kueue's own values are higher."""
@@ -23,16 +29,15 @@ STRICT: Final[Mapping[str, Any]] = {
 """As restricted as pods of teams: these hold devices as theirs do."""
 
 
-def checks_with_gpu_pods(plan: PlatformPlan) -> list[PoolCheck]:
-    """Checks that hold GPUs or shares."""
-    validation = plan.validation
-    result = [] if validation is None or not validation.image else validation.pools
-    return [each for each in result if each.runs_load_checks or each.runs_share_checks]
+def queue_labels(plan: PlatformPlan) -> dict[str, str]:
+    """The labels by which a Job waits in the queue."""
+    return dict.fromkeys((QUEUE_LABEL, PRIORITY_LABEL), load_validation_name(plan.name))
 
 
 def queue_objects(plan: PlatformPlan) -> list[Object]:
     """The queue and its priority."""
-    holding = checks_with_gpu_pods(plan)
+    checks = plan.validation.pools if plan.validation else ()
+    holding = [each for each in checks if each.runs_load_checks or each.runs_share_checks]
     pools = [plan.pool(each.pool) for each in holding]
     most = {
         (pool.flavor, each.resource): pool.start_nodes * each.per_node
@@ -62,16 +67,9 @@ def queue_objects(plan: PlatformPlan) -> list[Object]:
     }
     if plan.queueing.fair_sharing:
         spec["fairSharing"] = {"weight": "0"}  # all queues that share with it go first
-    description = "the GPU load test"
+    priority: Object = {"value": LEAST, "description": "the GPU load test"}
     return [
-        managed_object(
-            plan.name,
-            KUEUE_API,
-            "WorkloadPriorityClass",
-            name,
-            value=LEAST,
-            description=description,
-        ),
+        managed_object(plan.name, KUEUE_API, "WorkloadPriorityClass", name, **priority),
         managed_object(plan.name, KUEUE_API, "ClusterQueue", name, spec=spec),
         managed_object(
             plan.name, KUEUE_API, "LocalQueue", name, namespace=space, spec={"clusterQueue": name}

@@ -7,15 +7,17 @@ account may remove one label, and record which run did so.
 import json
 
 from gpuyard.plan.records import PlatformPlan, PoolPlan, RecurringCheck, ValidationPlan
-from gpuyard.render.access import RBAC
-from gpuyard.render.admission.cel import optional, quoted
+from gpuyard.render.access import account_subject, role_with_binding
+from gpuyard.render.admission.cel import quoted
 from gpuyard.render.admission.policy_objects import (
     account_policy,
     other_metadata_unchanged_expressions,
+    unchanged_expression,
 )
 from gpuyard.render.gpu_operator.objects import agent_tolerations, operator_namespace
 from gpuyard.render.objects import Object, managed_object, service_account
 from gpuyard.render.programs import SETTINGS_FILE, AgentDeployment
+from gpuyard.render.scaling.priority_expander import selector_of
 from gpuyard_core.names import CHECK_AGAIN, CHECKED_LABEL, JOB_NAME_LABEL, recurring_validation_name
 
 MODULE = "gpuyard_agents.gate.recurring"
@@ -51,7 +53,7 @@ def _settings_json(validation: ValidationPlan, pools: list[PoolPlan], names: Obj
         "pools": [
             {
                 "name": pool.name,
-                "selector": ",".join(f"{k}={v}" for k, v in sorted(pool.node_selector.items())),
+                "selector": selector_of(pool),
                 "resources": [each.resource for each in pool.advertised],
             }
             for pool in pools
@@ -63,18 +65,13 @@ def _settings_json(validation: ValidationPlan, pools: list[PoolPlan], names: Obj
 def _rights(plan: PlatformPlan) -> list[Object]:
     """List and patch nodes; list all pods, which show whether a node is idle."""
     name, space = recurring_validation_name(plan.name), operator_namespace(plan)
-    who = [{"kind": "ServiceAccount", "name": name, "namespace": space}]
-    ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
     rules = [
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "patch"]},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
     ]
     return [
         service_account(plan.name, name, space),
-        managed_object(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=rules),
-        managed_object(
-            plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who
-        ),
+        *role_with_binding(plan.name, None, name, rules, [account_subject(name, space)]),
     ]
 
 
@@ -85,12 +82,8 @@ def _policy(plan: PlatformPlan) -> list[Object]:
     holds = {
         **other_metadata_unchanged_expressions(labels=(CHECKED_LABEL,), annotations=(CHECK_AGAIN,)),
         "marks": f"object.{ours} in ['', oldObject.{ours}]",
-        "taints": " == ".join(
-            optional(each, "spec.taints", "[]") for each in ("object", "oldObject")
-        ),
-        "cordons": " == ".join(
-            optional(each, "spec.unschedulable", "false") for each in ("object", "oldObject")
-        ),
+        "taints": unchanged_expression("spec.taints", "[]"),
+        "cordons": unchanged_expression("spec.unschedulable", "false"),
     }
     return account_policy(plan.name, name, operator_namespace(plan), ("", "v1", "nodes"), holds)
 

@@ -17,32 +17,26 @@ from gpuyard.plan.records import (
     ValidationPlan,
 )
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.access import role_with_binding
-from gpuyard.render.cloud.spelling import fit_name
+from gpuyard.render.access import account_subject, role_with_binding
 from gpuyard.render.objects import (
     Object,
     managed_object,
-    node_affinity,
     service_account,
-    toleration_object,
 )
-from gpuyard.render.programs import package_source
 from gpuyard.render.validation.jobs import (
-    FIGURES,
-    FIGURES_KEY,
     VERDICT,
-    digest_of,
-    node_inputs,
-    node_ready_terms,
+    job_name,
+    pool_checks,
+    result_object,
     validation_job,
+    validation_pod,
+    verdict_digest,
 )
 from gpuyard.render.validation.pods import PACKAGE, container, validator_volumes
-from gpuyard.render.validation.queue import SHARE
+from gpuyard.render.validation.queue import SHARE, queue_labels
 from gpuyard_core.catalogue.sharing import SharingMethod
 from gpuyard_core.names import (
     CHECKS_LABEL,
-    PRIORITY_LABEL,
-    QUEUE_LABEL,
     WORK_LABEL,
     load_validation_name,
     share_validation_name,
@@ -51,7 +45,6 @@ from gpuyard_core.names import (
 
 SCHEMA = "gpuyard.dev/share/v2"
 SHARE_FILE = "share.json"
-_NAME = 50
 _MIB = 1024
 
 
@@ -76,12 +69,9 @@ class ShareCheck:
 
 def share_checks(plan: PlatformPlan) -> list[ShareCheck]:
     """By pool and resource; none if none is tested."""
-    validation = plan.validation
-    if validation is None or not validation.image:
-        return []
     return [
         ShareCheck(pool, check, share)
-        for check in validation.pools
+        for check in pool_checks(plan)
         if check.runs_share_checks
         for pool in [plan.pool(check.pool)]
         for share in pool.advertised
@@ -94,7 +84,7 @@ def share_objects(plan: PlatformPlan) -> list[Object]:
     if validation is None or not tried:
         return []
     name, space = share_validation_name(plan.name), system_namespace(plan.name)
-    account = {"kind": "ServiceAccount", "name": name, "namespace": space}
+    account = account_subject(name, space)
     names = [share_job_name(plan, each) for each in tried]
     rule = {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get"]}
     return [
@@ -107,15 +97,8 @@ def share_objects(plan: PlatformPlan) -> list[Object]:
 def share_job_name(plan: PlatformPlan, tried: ShareCheck) -> str:
     """The name of the Job: it changes with every input of the verdict."""
     unit = (tried.share.unit or "whole").replace(".", "-").replace("+", "-").lower()
-    image = plan.validation.image if plan.validation else ""
-    rests = (
-        share_text(tried),
-        image,
-        dict(package_source(PACKAGE)),
-        *node_inputs(plan, tried.pool),
-    )
-    called = fit_name(f"gpuyard-{plan.name}-share-{tried.pool.stable_name}-{unit}", _NAME)
-    return f"{called}-{digest_of(*rests, tried.pods)}"
+    digest = verdict_digest(plan, tried.pool, [share_text(tried)], tried.pods)
+    return job_name(plan, f"share-{tried.pool.stable_name}-{unit}", digest)
 
 
 def share_text(tried: ShareCheck) -> str:
@@ -135,15 +118,15 @@ def share_text(tried: ShareCheck) -> str:
 
 def share_result_object(plan: PlatformPlan, tried: ShareCheck) -> Object:
     """Created when every share has passed, or could not be tested because teams use them."""
-    name, space = f"{share_job_name(plan, tried)}-passed", system_namespace(plan.name)
-    data = {
-        "pool": tried.pool.name,
-        "resource": tried.share.resource,
-        "shares": str(tried.total_shares),
-        "verdict": UnresolvedOutput(VERDICT),
-        FIGURES_KEY: UnresolvedOutput(FIGURES),
-    }
-    return managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
+    return result_object(
+        plan,
+        share_job_name(plan, tried),
+        system_namespace(plan.name),
+        pool=tried.pool.name,
+        resource=tried.share.resource,
+        shares=str(tried.total_shares),
+        verdict=UnresolvedOutput(VERDICT),
+    )
 
 
 def _of_share(
@@ -152,10 +135,7 @@ def _of_share(
     name, space = share_job_name(plan, tried), system_namespace(plan.name)
     files = {SHARE_FILE: share_text(tried)}
     yield managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=files)
-    queued = {
-        QUEUE_LABEL: load_validation_name(plan.name),
-        PRIORITY_LABEL: load_validation_name(plan.name),
-    }
+    queued = queue_labels(plan)
     labels = {CHECKS_LABEL: name, WORK_LABEL: share_validation_name(plan.name)}
     pod = {"metadata": {"labels": labels}, "spec": _pod(plan, validation, tried, name)}
     job = managed_object(plan.name, "batch/v1", "Job", name, namespace=space, labels=queued)
@@ -163,17 +143,14 @@ def _of_share(
 
 
 def _pod(plan: PlatformPlan, validation: ValidationPlan, tried: ShareCheck, name: str) -> Object:
-    return {
-        "serviceAccountName": share_validation_name(plan.name),
-        "automountServiceAccountToken": True,
-        "enableServiceLinks": False,
-        "restartPolicy": "Never",
-        "nodeSelector": dict(tried.pool.node_selector),
-        "tolerations": [toleration_object(taint) for taint in plan.initial_taints(tried.pool)],
-        "affinity": node_affinity(node_ready_terms(plan, tried.pool)),
-        "containers": [_container(plan, validation, tried, name)],
-        "volumes": validator_volumes(load_validation_name(plan.name), name),
-    }
+    return validation_pod(
+        plan,
+        tried.pool,
+        share_validation_name(plan.name),
+        _container(plan, validation, tried, name),
+        validator_volumes(load_validation_name(plan.name), name),
+        {"automountServiceAccountToken": True, "restartPolicy": "Never"},
+    )
 
 
 def _container(

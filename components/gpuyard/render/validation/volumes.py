@@ -9,17 +9,14 @@ import json
 from collections.abc import Iterator
 
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
-from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.cloud.spelling import fit_name
-from gpuyard.render.objects import Object, managed_object, toleration_object
-from gpuyard.render.programs import package_source
+from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.storage import dataset_check_volumes
 from gpuyard.render.validation.jobs import (
-    FIGURES,
-    FIGURES_KEY,
-    digest_of,
-    node_inputs,
+    job_name,
+    result_object,
     validation_job,
+    validation_pod,
+    verdict_digest,
 )
 from gpuyard.render.validation.pods import PACKAGE, container, validator_volumes
 from gpuyard.spec.sections import DatasetKind
@@ -34,7 +31,6 @@ from gpuyard_core.names import (
 
 SCHEMA = "gpuyard.dev/volumes/v1"
 VOLUMES_FILE = "volumes.json"
-_NAME = 50
 _MOUNTED = "/volumes"
 
 
@@ -55,18 +51,9 @@ def volume_objects(plan: PlatformPlan) -> list[Object]:
 
 def volumes_job_name(plan: PlatformPlan, pool: PoolPlan) -> str:
     """The name of the Job: it changes with every input of the verdict."""
-    image = plan.validation.image if plan.validation else ""
     sold = [(d.kind, d.tier, d.size_gib, d.throughput) for d in plan.datasets_read_by_validation]
-    rests = (
-        volumes_text(plan, pool),
-        sold,
-        image,
-        dict(package_source(PACKAGE)),
-        *node_inputs(plan, pool),
-    )
-    return (
-        f"{fit_name(f'gpuyard-{plan.name}-volumes-{pool.stable_name}', _NAME)}-{digest_of(*rests)}"
-    )
+    digest = verdict_digest(plan, pool, [volumes_text(plan, pool), sold])
+    return job_name(plan, f"volumes-{pool.stable_name}", digest)
 
 
 def volumes_text(plan: PlatformPlan, pool: PoolPlan) -> str:
@@ -86,14 +73,8 @@ def volumes_text(plan: PlatformPlan, pool: PoolPlan) -> str:
 
 def volumes_result_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
     """Created when the node has read all datasets fast enough."""
-    name, space = f"{volumes_job_name(plan, pool)}-passed", system_namespace(plan.name)
-    data = {
-        "pool": pool.name,
-        "nodes": "1",
-        "verdict": "passed",
-        FIGURES_KEY: UnresolvedOutput(FIGURES),
-    }
-    return managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
+    name, space = volumes_job_name(plan, pool), system_namespace(plan.name)
+    return result_object(plan, name, space, pool=pool.name, nodes="1", verdict="passed")
 
 
 def _of_pool(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan) -> Iterator[Object]:
@@ -118,22 +99,15 @@ def _bucket_metadata(plan: PlatformPlan) -> Object:
 
 def _pod(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan, name: str) -> Object:
     claims = [data.name for data in plan.datasets_read_by_validation]
-    return {
-        "serviceAccountName": DATA_ACCOUNT,
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "restartPolicy": "Never",
-        "nodeSelector": dict(pool.node_selector),
-        "tolerations": [toleration_object(taint) for taint in plan.initial_taints(pool)],
-        "containers": [_container(validation, claims)],
-        "volumes": [
-            *validator_volumes(load_validation_name(plan.name), name),
-            *(
-                {"name": f"data-{n}", "persistentVolumeClaim": {"claimName": claim}}
-                for n, claim in enumerate(claims)
-            ),
-        ],
-    }
+    volumes = [
+        *validator_volumes(load_validation_name(plan.name), name),
+        *(
+            {"name": f"data-{n}", "persistentVolumeClaim": {"claimName": claim}}
+            for n, claim in enumerate(claims)
+        ),
+    ]
+    checks, runs = _container(validation, claims), {"restartPolicy": "Never"}
+    return validation_pod(plan, pool, DATA_ACCOUNT, checks, volumes, runs, waits=False)
 
 
 def _container(validation: ValidationPlan, claims: list[str]) -> Object:

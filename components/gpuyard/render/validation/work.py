@@ -11,28 +11,25 @@ from dataclasses import dataclass
 
 from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.objects import (
+    SKIP_AWAIT,
     Object,
     managed_object,
-    node_affinity,
     service_account,
-    toleration_object,
 )
-from gpuyard.render.programs import package_source
 from gpuyard.render.validation.expectations import work_expectations_text
 from gpuyard.render.validation.jobs import (
     EXPECTATIONS_FILE,
-    FIGURES,
-    FIGURES_KEY,
     VERDICT,
-    digest_of,
-    node_inputs,
-    node_ready_terms,
+    job_name,
+    pool_checks,
+    result_object,
     validation_job,
+    validation_pod,
+    verdict_digest,
 )
 from gpuyard.render.validation.pods import PACKAGE, container, program_text, validator_volumes
-from gpuyard.render.validation.queue import SHARE, queue_objects
+from gpuyard.render.validation.queue import SHARE, queue_labels, queue_objects
 from gpuyard.render.validation.shares import (
     share_checks,
     share_job_name,
@@ -48,8 +45,6 @@ from gpuyard.render.validation.volumes import (
 from gpuyard_core.names import (
     CHECKS_LABEL,
     EFA,
-    PRIORITY_LABEL,
-    QUEUE_LABEL,
     RDMA,
     TOKEN_OF,
     WORK_LABEL,
@@ -58,8 +53,6 @@ from gpuyard_core.names import (
 )
 
 PORT = 29500
-_NAME = 50
-_IDS = ("compute", "utility")
 
 
 def work_objects(plan: PlatformPlan) -> list[Object]:
@@ -85,37 +78,26 @@ def work_objects(plan: PlatformPlan) -> list[Object]:
 
 def load_test_checks(plan: PlatformPlan) -> list[PoolCheck]:
     """The checks of pools whose GPUs are tested under load."""
-    validation = plan.validation
-    return (
-        []
-        if validation is None or not validation.image
-        else [p for p in validation.pools if p.runs_load_checks]
-    )
+    return [each for each in pool_checks(plan) if each.runs_load_checks]
 
 
 def work_job_name(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
     """The name of the Job: it changes with every input of the verdict."""
-    return f"{fit_name(f'gpuyard-{plan.name}-work-{pool.stable_name}', _NAME)}-{_digest(plan, pool, check)}"
-
-
-def _digest(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
-    image = plan.validation.image if plan.validation else ""
-    expects = work_expectations_text(plan, pool, check)
-    return digest_of(
-        expects, image, dict(package_source(PACKAGE)), *node_inputs(plan, pool), check.nodes
-    )
+    expects = [work_expectations_text(plan, pool, check)]
+    digest = verdict_digest(plan, pool, expects, check.nodes)
+    return job_name(plan, f"work-{pool.stable_name}", digest)
 
 
 def work_result_object(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> Object:
     """Created when the GPUs of every node have passed, or are in use by teams and untested."""
-    name, space = f"{work_job_name(plan, pool, check)}-passed", system_namespace(plan.name)
-    data = {
-        "pool": pool.name,
-        "nodes": str(check.nodes),
-        "verdict": UnresolvedOutput(VERDICT),
-        FIGURES_KEY: UnresolvedOutput(FIGURES),
-    }
-    return managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
+    return result_object(
+        plan,
+        work_job_name(plan, pool, check),
+        system_namespace(plan.name),
+        pool=pool.name,
+        nodes=str(check.nodes),
+        verdict=UnresolvedOutput(VERDICT),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,30 +134,19 @@ def _account(plan: PlatformPlan) -> list[Object]:
     The token is the shared secret of the ranks: gpuyard generates none, and no file contains it.
     """
     name, space = load_validation_name(plan.name), system_namespace(plan.name)
+    token: Object = {"annotations": {TOKEN_OF: name}, "type": "kubernetes.io/service-account-token"}
     peers = {"matchLabels": {WORK_LABEL: name}}
+    # All ports: NCCL picks its own. No other pod reaches these pods, by IPv4 or IPv6.
+    spec = {
+        "podSelector": peers,
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [{"podSelector": peers}]}],
+    }
     return [
         service_account(plan.name, name, space),
+        managed_object(plan.name, "v1", "Secret", name, namespace=space, **token),
         managed_object(
-            plan.name,
-            "v1",
-            "Secret",
-            name,
-            namespace=space,
-            annotations={TOKEN_OF: name},
-            type="kubernetes.io/service-account-token",
-        ),
-        managed_object(
-            plan.name,
-            "networking.k8s.io/v1",
-            "NetworkPolicy",
-            name,
-            namespace=space,
-            # All ports: NCCL picks its own. No other pod reaches these pods, by IPv4 or IPv6.
-            spec={
-                "podSelector": peers,
-                "policyTypes": ["Ingress"],
-                "ingress": [{"from": [{"podSelector": peers}]}],
-            },
+            plan.name, "networking.k8s.io/v1", "NetworkPolicy", name, namespace=space, spec=spec
         ),
     ]
 
@@ -187,25 +158,17 @@ def _of_pool(
     expects = {EXPECTATIONS_FILE: work_expectations_text(plan, pool, check)}
     yield managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=expects)
     labels = {CHECKS_LABEL: name, WORK_LABEL: load_validation_name(plan.name)}
-    yield managed_object(
-        plan.name,
-        "v1",
-        "Service",
-        name,
-        namespace=space,
-        # It has endpoints only once its Job has pods: a deployment does not wait for it.
-        annotations={"pulumi.com/skipAwait": "true"},
-        spec={
-            "clusterIP": "None",
-            "ipFamilyPolicy": "PreferDualStack",
-            "publishNotReadyAddresses": True,
-            "selector": {CHECKS_LABEL: name},
-        },
-    )
-    queued = {
-        QUEUE_LABEL: load_validation_name(plan.name),
-        PRIORITY_LABEL: load_validation_name(plan.name),
+    # It has endpoints only once its Job has pods.
+    spec = {
+        "clusterIP": "None",
+        "ipFamilyPolicy": "PreferDualStack",
+        "publishNotReadyAddresses": True,
+        "selector": {CHECKS_LABEL: name},
     }
+    yield managed_object(
+        plan.name, "v1", "Service", name, namespace=space, annotations=SKIP_AWAIT, spec=spec
+    )
+    queued = queue_labels(plan)
     pod = {"metadata": {"labels": labels}, "spec": _pod(plan, validation, pool, check, name)}
     job = managed_object(plan.name, "batch/v1", "Job", name, namespace=space, labels=queued)
     yield validation_job(validation, job, check.nodes, pod)
@@ -215,29 +178,17 @@ def _pod(
     plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: str
 ) -> Object:
     """It holds all GPUs of a node, so each pod has its own node, without other GPU pods."""
-    return {
-        "serviceAccountName": load_validation_name(plan.name),
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "restartPolicy": "Never",
-        "subdomain": name,
-        "nodeSelector": dict(pool.node_selector),
-        "tolerations": [toleration_object(taint) for taint in plan.initial_taints(pool)],
-        "affinity": node_affinity(node_ready_terms(plan, pool)),
-        "containers": [_container(validation, pool, check, name)],
-        "volumes": [
-            *validator_volumes(load_validation_name(plan.name), name),
-            {
-                "name": "token",
-                "secret": {
-                    "secretName": load_validation_name(plan.name),
-                    "items": [{"key": "token", "path": "token"}],
-                },
-            },
-            {"name": "memory", "emptyDir": {"medium": "Memory"}},
-            {"name": "scratch", "emptyDir": {}},
-        ],
-    }
+    account = load_validation_name(plan.name)
+    token = {"secretName": account, "items": [{"key": "token", "path": "token"}]}
+    volumes = [
+        *validator_volumes(account, name),
+        {"name": "token", "secret": token},
+        {"name": "memory", "emptyDir": {"medium": "Memory"}},
+        {"name": "scratch", "emptyDir": {}},
+    ]
+    checks = _container(validation, pool, check, name)
+    runs = {"restartPolicy": "Never", "subdomain": name}
+    return validation_pod(plan, pool, account, checks, volumes, runs)
 
 
 def _container(validation: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: str) -> Object:
@@ -262,7 +213,7 @@ def _container(validation: ValidationPlan, pool: PoolPlan, check: PoolCheck, nam
         PACKAGE,
         EXPECTATIONS_FILE,
         (*first, "--token-file", "/token/token", "--deadline", seconds),
-        variables={"NVIDIA_DRIVER_CAPABILITIES": ",".join(_IDS), **variables},
+        variables={"NVIDIA_DRIVER_CAPABILITIES": "compute,utility", **variables},
         resources={
             "requests": {"cpu": str(pool.machine.gpus), "memory": memory, **devices},
             "limits": {"memory": memory, **devices},

@@ -1,15 +1,11 @@
 """What pods of several nodes have for the fabric of their pool, and why they use TCP instead."""
 
-from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
-from typing import Any
-
-import yaml
+from collections.abc import Sequence
 
 from gpuyard.plan.pools.topology import uses_rdma_device_plugin
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.plan.workloads.training import fabric_rejection
+from gpuyard.render.data_files import read_data
 from gpuyard.render.mirror import mirrored
 from gpuyard.render.objects import Object
 from gpuyard.render.workloads.resources import PodResources
@@ -38,17 +34,10 @@ def missing_fabric(plan: PlatformPlan, teams: Sequence[TeamPlan], pods: PodResou
     return fabric_rejection(plan.spec, teams, nccl.fabric) if needs else ""
 
 
-@cache
-def _parts() -> Mapping[str, Any]:
-    """Containers, volumes and mounts by fabric, for those that need more than resources."""
-    text = (Path(__file__).parent / "fabrics.yaml").read_text(encoding="utf-8")
-    result: Mapping[str, Any] = yaml.safe_load(text)
-    return result
-
-
 def _parts_of(plan: PlatformPlan, fabric: str) -> Object:
     """What pods need besides resources; nothing on nodes that no cloud creates."""
-    return dict(_parts().get(fabric, {})) if plan.provider.sells_machines else {}
+    parts = read_data("workloads/fabrics.yaml")
+    return dict(parts.get(fabric, {})) if plan.provider.sells_machines else {}
 
 
 def pod_fabric(plan: PlatformPlan, teams: Sequence[TeamPlan], pods: PodResources) -> Object:

@@ -4,7 +4,7 @@ Queries of a service select its own pods: those of GPUs by their names, those of
 which its monitor sets to the name of the replicas.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gpuyard.plan.capacity.cron import kubernetes_cron
 from gpuyard.plan.records import PlatformPlan, ReplicaGroup, ServicePlan
@@ -26,6 +26,7 @@ DEFAULT_TARGETS = {
     ScaleOn.QUEUE: 5.0,
 }
 """Percent, and requests or messages for each replica."""
+_KEDA = "keda.sh/v1alpha1"
 _POLLING_SECONDS = 15
 _FAILURES = 3
 """Failed queries in a row after which the fallback applies."""
@@ -57,41 +58,39 @@ def scaler_objects(plan: PlatformPlan, service: ServicePlan, group: ReplicaGroup
     if not scales_with_keda(service.spec):
         return [_autoscaler(plan, service, group)]
     triggers = list(_triggers(plan, service, group))
-    scaled = managed_object(
-        plan.name,
-        "keda.sh/v1alpha1",
-        "ScaledObject",
-        group.name,
-        namespace=service.namespace,
-        spec={
-            "scaleTargetRef": scaled_target(group),
-            "minReplicaCount": group.replicas.low,
-            "maxReplicaCount": group.replicas.high,
-            "pollingInterval": _POLLING_SECONDS,
-            "cooldownPeriod": service.spec.cooldown_seconds,
-            "advanced": {"horizontalPodAutoscalerConfig": {"behavior": _behavior(service)}},
-            **_fallback(group, triggers),
-            "triggers": triggers,
-        },
-    )
-    identity = _identity(plan, service, group)
-    uses_it = any("authenticationRef" in trigger for trigger in triggers)
-    return [*([identity] if identity and uses_it else []), scaled]
-
-
-def _identity(plan: PlatformPlan, service: ServicePlan, group: ReplicaGroup) -> Object | None:
-    """KEDA's own identity; the cloud allows it to read exactly these queues and metrics."""
+    spec = {
+        "scaleTargetRef": scaled_target(group),
+        "minReplicaCount": group.replicas.low,
+        "maxReplicaCount": group.replicas.high,
+        "pollingInterval": _POLLING_SECONDS,
+        "cooldownPeriod": service.spec.cooldown_seconds,
+        "advanced": {"horizontalPodAutoscalerConfig": {"behavior": _behavior(service)}},
+        **_fallback(group, triggers),
+        "triggers": triggers,
+    }
+    objects = [service_object(plan, service, _KEDA, "ScaledObject", group.name, spec)]
     provider = plan.provider.pod_identity
-    if not provider:
-        return None
-    spec = {"podIdentity": {"provider": provider}}
+    if provider and any("authenticationRef" in trigger for trigger in triggers):
+        # KEDA's own identity; the cloud allows it to read exactly these queues and metrics.
+        identity = {"podIdentity": {"provider": provider}}
+        kind = "TriggerAuthentication"
+        objects.insert(0, service_object(plan, service, _KEDA, kind, group.name, identity))
+    return objects
+
+
+def service_object(
+    plan: PlatformPlan,
+    service: ServicePlan,
+    api_version: str,
+    kind: str,
+    name: str,
+    spec: Object,
+    **metadata: Mapping[str, str],
+) -> Object:
+    """An object in the namespace of a service."""
+    space = service.namespace
     return managed_object(
-        plan.name,
-        "keda.sh/v1alpha1",
-        "TriggerAuthentication",
-        group.name,
-        namespace=service.namespace,
-        spec=spec,
+        plan.name, api_version, kind, name, namespace=space, **metadata, spec=spec
     )
 
 
@@ -117,20 +116,15 @@ def _fallback(group: ReplicaGroup, triggers: list[Object]) -> Object:
 
 def _autoscaler(plan: PlatformPlan, service: ServicePlan, group: ReplicaGroup) -> Object:
     target = {"type": "Utilization", "averageUtilization": round(_target(service, ScaleOn.CPU))}
-    return managed_object(
-        plan.name,
-        "autoscaling/v2",
-        "HorizontalPodAutoscaler",
-        group.name,
-        namespace=service.namespace,
-        spec={
-            "scaleTargetRef": scaled_target(group),
-            "minReplicas": group.replicas.low,
-            "maxReplicas": group.replicas.high,
-            "behavior": _behavior(service),
-            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
-        },
-    )
+    spec = {
+        "scaleTargetRef": scaled_target(group),
+        "minReplicas": group.replicas.low,
+        "maxReplicas": group.replicas.high,
+        "behavior": _behavior(service),
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+    }
+    kind = "HorizontalPodAutoscaler"
+    return service_object(plan, service, "autoscaling/v2", kind, group.name, spec)
 
 
 # ── triggers ──────────────────────────────────────────────────────────────────────────────────────

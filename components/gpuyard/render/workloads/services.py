@@ -14,10 +14,10 @@ from gpuyard.plan.records import (
     ServicePlan,
 )
 from gpuyard.render.limits import gib
-from gpuyard.render.objects import Object, managed_object
+from gpuyard.render.objects import SKIP_AWAIT, Object, managed_object
 from gpuyard.render.workloads.pods import MainContainer, Purpose, pod_template
 from gpuyard.render.workloads.resources import shape_resources
-from gpuyard.render.workloads.scalers import scaler_objects
+from gpuyard.render.workloads.scalers import scaler_objects, service_object
 from gpuyard.spec.sections import ServiceKind
 from gpuyard_core.names import (
     GMP_NAMESPACE,
@@ -35,8 +35,6 @@ _CACHE = "model-cache"
 _PROBE_SECONDS = 10
 _STOP_SECONDS = 5
 """Before a container stops, so that Services no longer route requests to it."""
-_SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
-"""Replicas may wait for quota or be scaled to zero: a deployment does not wait for them."""
 _LEADER = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
 _POD_SET_GROUP = "kueue.x-k8s.io/podset-group-name"
 _TOPOLOGY = "kueue.x-k8s.io/podset-"
@@ -166,7 +164,10 @@ class _Workload:
     template: Object
 
     def as_object(self, api_version: str, kind: str, spec: Object, **annotations: str) -> Object:
-        """With its queue and priority, and no suspension when it is idle, because it scales."""
+        """With its queue and priority, and no suspension when it is idle, because it scales.
+
+        Its replicas may wait for quota or be scaled to zero.
+        """
         team = self.plan.team(self.service.spec.team)
         labels = {
             **self.template["metadata"]["labels"],
@@ -174,15 +175,15 @@ class _Workload:
             PRIORITY_LABEL: self.service.priority,
             KEEP_IDLE_LABEL: "true",
         }
-        return managed_object(
-            self.plan.name,
+        return service_object(
+            self.plan,
+            self.service,
             api_version,
             kind,
             self.group.name,
-            namespace=self.service.namespace,
+            spec,
             labels=labels,
-            annotations={**_SKIP_AWAIT, **annotations},
-            spec=spec,
+            annotations={**SKIP_AWAIT, **annotations},
         )
 
 
@@ -271,33 +272,21 @@ _KINDS: Mapping[ServiceKind, Callable[[_Workload], Object]] = {
 # ── what surrounds it ─────────────────────────────────────────────────────────────────────────────
 def _service(plan: PlatformPlan, service: ServicePlan, group: ReplicaGroup) -> Object:
     leader = _LEADER if group.kind is ServiceKind.LEADER_WORKER_SET else {}
-    return managed_object(
-        plan.name,
-        "v1",
-        "Service",
-        service_address(group),
-        namespace=service.namespace,
-        annotations=_SKIP_AWAIT,
-        spec={
-            "selector": {SERVICE_LABEL: group.name, **leader},
-            "ports": [{"name": _PORT, "port": service.spec.port, "targetPort": _PORT}],
-        },
-    )
+    spec = {
+        "selector": {SERVICE_LABEL: group.name, **leader},
+        "ports": [{"name": _PORT, "port": service.spec.port, "targetPort": _PORT}],
+    }
+    name = service_address(group)
+    return service_object(plan, service, "v1", "Service", name, spec, annotations=SKIP_AWAIT)
 
 
 def _disruption_budget(plan: PlatformPlan, service: ServicePlan, group: ReplicaGroup) -> Object:
-    return managed_object(
-        plan.name,
-        "policy/v1",
-        "PodDisruptionBudget",
-        group.name,
-        namespace=service.namespace,
-        spec={
-            "maxUnavailable": 1,
-            "selector": {"matchLabels": {SERVICE_LABEL: group.name}},
-            "unhealthyPodEvictionPolicy": "AlwaysAllow",
-        },
-    )
+    spec = {
+        "maxUnavailable": 1,
+        "selector": {"matchLabels": {SERVICE_LABEL: group.name}},
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    }
+    return service_object(plan, service, "policy/v1", "PodDisruptionBudget", group.name, spec)
 
 
 def _network_policy(
@@ -313,18 +302,13 @@ def _network_policy(
     spaces = sorted({*service.spec.callers, *collectors})
     peers = [{"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: space}}} for space in spaces]
     ports = [{"protocol": "TCP", "port": service.spec.port}]
-    return managed_object(
-        plan.name,
-        "networking.k8s.io/v1",
-        "NetworkPolicy",
-        group.name,
-        namespace=service.namespace,
-        spec={
-            "podSelector": {"matchLabels": {SERVICE_LABEL: group.name}},
-            "policyTypes": ["Ingress"],
-            "ingress": [{"from": peers, "ports": ports}] if peers else [],
-        },
-    )
+    spec = {
+        "podSelector": {"matchLabels": {SERVICE_LABEL: group.name}},
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": peers, "ports": ports}] if peers else [],
+    }
+    api, kind = "networking.k8s.io/v1", "NetworkPolicy"
+    return service_object(plan, service, api, kind, group.name, spec)
 
 
 def _monitor(
