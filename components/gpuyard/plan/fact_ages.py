@@ -76,12 +76,17 @@ def check_fact_ages(draft: Draft) -> Iterator[Diagnostic]:
     """One warning for each kind with facts past the limit; without a date no age is known."""
     if draft.today is None or not draft.provider.service:
         return
-    pins = list(_pins(draft))
+    from gpuyard_core.catalogue.cves import ADVISORIES
+    from gpuyard_core.catalogue.software.support import WINDOWS
+
+    minor, pins = draft.spec.kubernetes, list(_pins(draft))
+    window = WINDOWS.get(draft.spec.cloud, {}).get(minor)
     rows_by_kind: Mapping[str, list[Row]] = {
         "prices": list(_prices(draft.bill)),
-        "bulletins": list(_bulletins()) if pins else [],
+        # the table that every installed version is compared with
+        "bulletins": [("NVIDIA's security bulletins", ADVISORIES.as_of)] if pins else [],
         "pins": pins,
-        "support windows": list(_windows(draft)),
+        "support windows": [(f"Kubernetes {minor}", window.source.as_of)] if window else [],
     }
     for kind, rows in rows_by_kind.items():
         if old := [row for row in rows if (draft.today - row[1]).days > LIMITS[kind]]:
@@ -111,13 +116,6 @@ def _prices(bill: Bill) -> Iterator[Row]:
     for fee in bill.fees:
         if fee.as_of:
             yield f"the {fee.service} cluster", fee.as_of
-
-
-def _bulletins() -> Iterator[Row]:
-    """The table that every installed version is compared with."""
-    from gpuyard_core.catalogue.cves import ADVISORIES
-
-    yield "NVIDIA's security bulletins", ADVISORIES.as_of
 
 
 def _pins(draft: Draft) -> Iterator[Row]:
@@ -152,15 +150,6 @@ def _installed(draft: Draft) -> Iterator[str]:
         yield from dict.fromkeys(
             pin for each in charts for pin in (each.chart.pin, *(i.pin for i in each.images))
         )
-
-
-def _windows(draft: Draft) -> Iterator[Row]:
-    """How long the provider supports the Kubernetes minor of the cluster."""
-    from gpuyard_core.catalogue.software.support import WINDOWS
-
-    spec = draft.spec
-    if window := WINDOWS.get(spec.cloud, {}).get(spec.kubernetes):
-        yield f"Kubernetes {spec.kubernetes}", window.source.as_of
 
 
 # The linter and the policy pack evaluate the rules; this module checks the dates only.

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 from gpuyard.plan.capacity.cron import DAY_MINUTES, WEEK_DAYS, Cron, read_cron, run_times
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import PoolPlan
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import DisruptionWindow
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
@@ -54,37 +53,42 @@ def _days(days: set[int]) -> str:
 
 def check_disruption_window(draft: Draft) -> Iterator[Diagnostic]:
     """Check that Karpenter can apply the window; warn where it requeues multi-node jobs."""
+    gangs = {shape.pool: shape for shape in reversed(draft.shapes) if shape.nodes > 1}
     for index, pool in enumerate(draft.spec.pools):
-        planned = draft.pools.get(pool.name)
-        if pool.disruption_window is not None and planned is not None:
-            where: Path = ("pools", index, "disruption_window")
-            yield from _of_pool(draft, pool.disruption_window, planned, where)
-
-
-def _of_pool(
-    draft: Draft, window: DisruptionWindow, planned: PoolPlan, path: Path
-) -> Iterator[Diagnostic]:
-    if planned.scaling is not Scaling.KARPENTER:
-        yield warning(
-            "upkeep.scaling",
-            path,
-            "only Karpenter uses a disruption window: the field has no effect",
-            given=f"scaling: {planned.scaling.value}",
-            allowed="disruption_window on a pool with scaling: karpenter",
-            fix=Fix(message="remove `disruption_window`", at=path),
-        )
-        return
-    if problem := _problem(window):
-        yield error(
-            "upkeep.cron",
-            (*path, "cron"),
-            problem,
-            given=window.cron,
-            allowed=f"five fields without days of the month, such as `{_EXAMPLE}`: at 2:00 UTC on Saturdays",
-            fix=Fix.write(_EXAMPLE, (*path, "cron")),
-        )
-        return
-    yield from _gangs(draft, planned, window, path)
+        window, planned = pool.disruption_window, draft.pools.get(pool.name)
+        if window is None or planned is None:
+            continue
+        path: Path = ("pools", index, "disruption_window")
+        remove = Fix(message="remove `disruption_window`", at=path)
+        if planned.scaling is not Scaling.KARPENTER:
+            yield warning(
+                "upkeep.scaling",
+                path,
+                "only Karpenter uses a disruption window: the field has no effect",
+                given=f"scaling: {planned.scaling.value}",
+                allowed="disruption_window on a pool with scaling: karpenter",
+                fix=remove,
+            )
+        elif problem := _problem(window):
+            yield error(
+                "upkeep.cron",
+                (*path, "cron"),
+                problem,
+                given=window.cron,
+                allowed=f"five fields without days of the month, such as `{_EXAMPLE}`: at 2:00 UTC on Saturdays",
+                fix=Fix.write(_EXAMPLE, (*path, "cron")),
+            )
+        elif gang := gangs.get(pool.name):
+            age = f", or at any time after {window.max_days} days" if window.max_days else ""
+            yield warning(
+                "upkeep.gangs",
+                path,
+                f"shape {gang.name} needs {gang.nodes} nodes: replacing one in these hours{age} requeues the"
+                " whole job, which restarts from its last checkpoint",
+                given=f"{window.cron}, {window.hours:g} hours",
+                allowed="no disruption_window on pools for multi-node jobs: empty nodes are replaced anyway",
+                fix=remove,
+            )
 
 
 def _problem(window: DisruptionWindow) -> str:
@@ -96,21 +100,3 @@ def _problem(window: DisruptionWindow) -> str:
     if len(closed_hours(window)) > MOST_CLOSED:
         return f"it starts too often: Karpenter accepts {MOST_CLOSED} budgets for the hours between"
     return ""
-
-
-def _gangs(
-    draft: Draft, pool: PoolPlan, window: DisruptionWindow, path: Path
-) -> Iterator[Diagnostic]:
-    gang = next((s for s in draft.shapes if s.pool == pool.name and s.nodes > 1), None)
-    if gang is None:
-        return
-    age = f", or at any time after {window.max_days} days" if window.max_days else ""
-    yield warning(
-        "upkeep.gangs",
-        path,
-        f"shape {gang.name} needs {gang.nodes} nodes: replacing one in these hours{age} requeues the"
-        " whole job, which restarts from its last checkpoint",
-        given=f"{window.cron}, {window.hours:g} hours",
-        allowed="no disruption_window on pools for multi-node jobs: empty nodes are replaced anyway",
-        fix=Fix(message="remove `disruption_window`", at=path),
-    )

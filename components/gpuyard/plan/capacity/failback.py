@@ -67,7 +67,6 @@ def check_failback(draft: Draft) -> Iterator[Diagnostic]:
 # ── no effect ─────────────────────────────────────────────────────────────────────────────────────
 def _for_nothing(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Diagnostic:
     if draft.provider.compute_class(draft.spec, pool) or _by_karpenter(draft.spec, pool):
-        modes = ", then ".join(option.mode.value for option in pool.capacity)
         why = (
             "the pool has one capacity option: there is no preferred one to return to"
             if len(pool.capacity) == 1
@@ -77,32 +76,23 @@ def _for_nothing(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Dia
             "moves.ladder",
             path,
             f"{why}; the field has no effect",
-            given=modes,
+            given=", then ".join(option.mode.value for option in pool.capacity),
             allowed="capacity options such as reserved, then spot, then on-demand",
             fix=_without(path),
         )
-    return _unsupported_scaling(draft, pool, planned, path)
-
-
-def _unsupported_scaling(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Diagnostic:
-    by_cluster_autoscaler = (
-        draft.provider.needs_autoscaler and planned.scaling is Scaling.AUTOSCALER
-    )
-    why = (
-        "Cluster Autoscaler adds nodes and removes empty ones, but moves no pods between node groups"
-        if by_cluster_autoscaler
-        else "its autoscaler does not move running pods"
-    )
-    scaling = (*path[:-1], "scaling")
+    why, fix = "its autoscaler does not move running pods", _without(path)
+    if draft.provider.needs_autoscaler and planned.scaling is Scaling.AUTOSCALER:
+        why = "Cluster Autoscaler adds nodes and removes empty ones, but moves no pods between node groups"
+        if _may_be_karpenters(draft, pool, planned):
+            at, karpenter = (*path[:-1], "scaling"), Scaling.KARPENTER.value
+            fix = Fix(message="write scaling: karpenter", at=at, value=karpenter)
     return warning(
         "moves.scaling",
         path,
         f"{why}: pods on a less preferred capacity option stay there",
         given=f"scaling: {planned.scaling.value}",
         allowed="scaling: karpenter on aws; on gcp, a range of nodes without queued provisioning",
-        fix=Fix(message="write scaling: karpenter", at=scaling, value=Scaling.KARPENTER.value)
-        if by_cluster_autoscaler and _may_be_karpenters(draft, pool, planned)
-        else _without(path),
+        fix=fix,
     )
 
 

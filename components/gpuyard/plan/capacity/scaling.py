@@ -99,12 +99,8 @@ def installs_autoscaler(spec: PlatformSpec) -> bool:
     An existing cluster may run one already, and two would undo each other's work.
     """
     pools = any(scaling_of(spec.cloud, pool) is Scaling.AUTOSCALER for pool in spec.pools)
-    return manages_autoscalers(spec) and (pools or _system_scales(spec))
-
-
-def _system_scales(spec: PlatformSpec) -> bool:
-    system = spec.system
-    return system is not None and system.nodes.low < system.nodes.high
+    system = spec.system is not None and spec.system.nodes.low < spec.system.nodes.high
+    return manages_autoscalers(spec) and (pools or system)
 
 
 def check_autoscaler(draft: Draft) -> Iterator[Diagnostic]:
@@ -140,7 +136,11 @@ def unscaled_pool_findings(spec: PlatformSpec) -> list[Diagnostic]:
             f" no autoscaler would add nodes to {pool.name}",
             given="karpenter",
             allowed="autoscaler, or a fixed number of nodes; karpenter in a cluster that gpuyard creates",
-            fix=_autoscaler(("pools", index)),
+            fix=Fix(
+                message="write scaling: autoscaler",
+                at=("pools", index, "scaling"),
+                value=Scaling.AUTOSCALER.value,
+            ),
         )
         for index, pool in enumerate(spec.pools)
         if unmanaged and pool.scaling is Scaling.KARPENTER
@@ -155,11 +155,10 @@ def selects_reservations(pools: Iterable[PoolPlan]) -> bool:
     return any(option.reservation for pool in pools for option in pool.capacity_options)
 
 
-def check_karpenter(draft: Draft) -> list[Diagnostic]:
+def check_karpenter(draft: Draft) -> Iterator[Diagnostic]:
     """Report what a pool requests and Karpenter does not support."""
     if not installs_karpenter(draft.spec):
-        return []
-    results: list[Diagnostic] = []
+        return
     scaled = [
         (planned, ("pools", index))
         for index, pool in enumerate(draft.spec.pools)
@@ -167,46 +166,32 @@ def check_karpenter(draft: Draft) -> list[Diagnostic]:
     ]
     gate = selects_reservations(planned for planned, _ in scaled)
     for planned, path in scaled:
-        results += _of_pool(planned, path)
-        results += _open_reservations(planned, path) if gate else ()
-    return results
-
-
-def _of_pool(planned: PoolPlan, path: Path) -> Iterator[Diagnostic]:
-    software = planned.node_software
-    if software is not None and not software.variant.startswith(IMAGE_FAMILY):
-        yield error(
-            "scaling.image",
-            (*path, "image"),
-            f"Karpenter would boot the latest release: gpuyard pins no release of {software.image}",
-            given=software.image,
-            allowed="al2023-nvidia; other images with scaling: autoscaler",
-            fix=Fix(message="remove `image`", at=(*path, "image")),
-        )
-    if planned.autoscaler_hints.overlay:
-        yield info(
-            "scaling.overlay",
-            (*path, "sharing"),
-            f"Karpenter reads {', '.join(planned.autoscaler_hints.overlay)} from a NodeOverlay; gpuyard enables"
-            " the gate of this alpha feature",
-            given=planned.sharing.value,
-            allowed="scaling: autoscaler, which reads tags",
-        )
-
-
-def _open_reservations(planned: PoolPlan, path: Path) -> Iterator[Diagnostic]:
-    if any(option.mode == Capacity.ON_DEMAND for option in planned.capacity_options):
-        yield info(
-            "capacity.open_reservations",
-            (*path, "capacity"),
-            "Karpenter launches on-demand nodes with reservation preference none, because the stack names a"
-            f" reservation: open reservations of {format_list(planned.machines)} are billed but stay unused",
-            given=format_list(planned.capacity),
-            allowed="a capacity option for each reservation that Karpenter is to use",
-            fix=Fix(message="add {reserved: ID, nodes: COUNT} for each open reservation"),
-        )
-
-
-def _autoscaler(path: Path) -> Fix:
-    at = (*path, "scaling")
-    return Fix(message="write scaling: autoscaler", at=at, value=Scaling.AUTOSCALER.value)
+        software, overlay = planned.node_software, planned.autoscaler_hints.overlay
+        if software is not None and not software.variant.startswith(IMAGE_FAMILY):
+            yield error(
+                "scaling.image",
+                (*path, "image"),
+                f"Karpenter would boot the latest release: gpuyard pins no release of {software.image}",
+                given=software.image,
+                allowed="al2023-nvidia; other images with scaling: autoscaler",
+                fix=Fix(message="remove `image`", at=(*path, "image")),
+            )
+        if overlay:
+            yield info(
+                "scaling.overlay",
+                (*path, "sharing"),
+                f"Karpenter reads {', '.join(overlay)} from a NodeOverlay; gpuyard enables"
+                " the gate of this alpha feature",
+                given=planned.sharing.value,
+                allowed="scaling: autoscaler, which reads tags",
+            )
+        if gate and any(option.mode == Capacity.ON_DEMAND for option in planned.capacity_options):
+            yield info(
+                "capacity.open_reservations",
+                (*path, "capacity"),
+                "Karpenter launches on-demand nodes with reservation preference none, because the stack names a"
+                f" reservation: open reservations of {format_list(planned.machines)} are billed but stay unused",
+                given=format_list(planned.capacity),
+                allowed="a capacity option for each reservation that Karpenter is to use",
+                fix=Fix(message="add {reserved: ID, nodes: COUNT} for each open reservation"),
+            )

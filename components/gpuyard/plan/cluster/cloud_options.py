@@ -14,46 +14,42 @@ _OF_A_GIVEN_ONE = (*_NEVER_MADE, "zones", "network", "roles")
 """For an existing cluster, the zones, subnets and role of its nodes matter too."""
 
 
-def check_cluster_options(draft: Draft) -> list[Diagnostic]:
+def check_cluster_options(draft: Draft) -> Iterator[Diagnostic]:
     """Reject fields that would have no effect."""
-    spec = draft.spec
-    if spec.cluster is None:
-        return []
+    cluster, others = draft.spec.cluster, draft.provider.cluster_fields_of_others
+    if cluster is None:
+        return
     if not draft.provider.sells_machines:
         problem = "applies only to a cluster that gpuyard creates on aws or gcp"
-        return [_finding((word,), problem) for word in _written(spec.cluster, _NEVER_MADE)]
-    if spec.cluster.existing:
+        for word in _written(cluster, _NEVER_MADE):
+            yield _finding((word,), problem)
+    elif cluster.existing:
         problem = "applies only to a cluster that gpuyard creates, and this one exists already"
-        fine = (*_OF_A_GIVEN_ONE, *_ways_in(draft))
-        findings = [_finding((word,), problem) for word in _written(spec.cluster, fine)]
-        network = spec.cluster.network
-        if network.model_fields_set - {"security_groups"} and network.id is None:
-            findings.append(_finding(("network",), problem))
-        if spec.cluster.roles.cluster is not None:
-            findings.append(_finding(("roles", "cluster"), problem))
-        return findings
-    return list(_of_other_clouds(draft))
+        # the DNS endpoint may be the only one of an existing cluster too, where clusters have one
+        dns = cluster.endpoint.model_fields_set == {"dns"} and ("endpoint", "dns") not in others
+        for word in _written(cluster, (*_OF_A_GIVEN_ONE, *(["endpoint"] if dns else []))):
+            yield _finding((word,), problem)
+        if cluster.network.model_fields_set - {"security_groups"} and cluster.network.id is None:
+            yield _finding(("network",), problem)
+        if cluster.roles.cluster is not None:
+            yield _finding(("roles", "cluster"), problem)
+    else:
+        yield from (
+            _finding(path, f"applies to {cloud} only")
+            for path, cloud in others.items()
+            if _is_set(cluster, path)
+        )
 
 
-def _ways_in(draft: Draft) -> tuple[str, ...]:
-    """The DNS endpoint may be the only one of an existing cluster too, where clusters have one."""
-    dns = cluster_spec(draft.spec).endpoint.model_fields_set == {"dns"}
-    has_one = ("endpoint", "dns") not in draft.provider.cluster_fields_of_others
-    return ("endpoint",) if dns and has_one else ()
+def _is_set(model: SpecModel | None, path: Path) -> bool:
+    for step in path[:-1]:
+        model = getattr(model, str(step), None)
+    return model is not None and path[-1] in model.model_fields_set
 
 
 def _written(model: SpecModel, fine: tuple[str, ...]) -> list[str]:
     """The fields that are set, in the order of the reference, except these."""
     return [w for w in type(model).model_fields if w in model.model_fields_set and w not in fine]
-
-
-def _of_other_clouds(draft: Draft) -> Iterator[Diagnostic]:
-    for path, cloud in draft.provider.cluster_fields_of_others.items():
-        model: SpecModel | None = cluster_spec(draft.spec)
-        for step in path[:-1]:
-            model = getattr(model, str(step), None)
-        if model is not None and path[-1] in model.model_fields_set:
-            yield _finding(path, f"applies to {cloud} only")
 
 
 def _finding(path: Path, problem: str) -> Diagnostic:
@@ -68,27 +64,21 @@ def _finding(path: Path, problem: str) -> Diagnostic:
     )
 
 
-def check_cluster_inputs(draft: Draft) -> list[Diagnostic]:
+def check_cluster_inputs(draft: Draft) -> Iterator[Diagnostic]:
     """Check the key, and what only one cloud has: kinds of subnets, and upgrade hours."""
-    return [*_key_elsewhere(draft), *draft.provider.check_cluster(draft)]
-
-
-def _key_elsewhere(draft: Draft) -> Iterator[Diagnostic]:
-    """A regional service encrypts only with a key in its region."""
-    formats, key = draft.provider.cluster_names, cluster_spec(draft.spec).key
+    formats, key, region = draft.provider.cluster_names, cluster_spec(draft.spec).key, draft.region
     read = formats.key.pattern.fullmatch(key or "") if formats else None
-    if read is None or draft.region is None:
-        return
-    key_region, region = read["region"], draft.region
-    if key_region != region.name and key_region in region_names(draft.spec.cloud):
+    # a regional service encrypts only with a key in its region
+    if read and region and read["region"] in region_names(draft.spec.cloud) - {region.name}:
         yield error(
             "cluster.key_region",
             ("cluster", "key"),
-            f"the key is in {key_region}, but the cluster is in {region.name} ({region.source})",
+            f"the key is in {read['region']}, but the cluster is in {region.name} ({region.source})",
             given=str(key),
             allowed=f"a key in {region.name}",
             fix=Fix(message=f"write a key in {region.name}"),
         )
+    yield from draft.provider.check_cluster(draft)
 
 
 def check_tags(draft: Draft) -> Iterator[Diagnostic]:

@@ -12,6 +12,7 @@ included.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from operator import attrgetter
 
 from gpuyard.plan.capacity.keep_warm import warm_node_hours_per_week
@@ -86,12 +87,8 @@ def nodes_by_preference(steps: Sequence[PricedOption], running: float) -> NodesB
 
 def nodes_by_highest_price(steps: Sequence[PricedOption], running: float) -> NodesByOption:
     """The same, from the most expensive option on; an unknown price counts as the highest."""
-    order = sorted(range(len(steps)), key=lambda i: -_or_infinite(steps[i].price.high))
-    return _filled(steps, running, order)
-
-
-def _or_infinite(usd: float | None) -> float:
-    return float("inf") if usd is None else usd
+    prices = [inf if s.price.high is None else s.price.high for s in steps]
+    return _filled(steps, running, sorted(range(len(steps)), key=lambda i: -prices[i]))
 
 
 def _filled(steps: Sequence[PricedOption], running: float, order: Sequence[int]) -> NodesByOption:
@@ -168,21 +165,19 @@ def _listed(spec: PlatformSpec, fee: ClusterFee) -> Fee:
 
 def excluded_fees(spec: PlatformSpec) -> tuple[str, ...]:
     """What the cloud bills and no total includes; other costs of your own nodes are unknown."""
-    if not provider_of(spec.cloud).cluster_fee:
-        return ()
-    return (*EXCLUDED_FEES, *_of_metrics(spec))
-
-
-def _of_metrics(spec: PlatformSpec) -> tuple[str, ...]:
-    """The volume of an installed Prometheus, or the samples that a managed one bills."""
     mode = spec.observability.prometheus if spec.observability else Prometheus.NONE
-    service = provider_of(spec.cloud).managed_prometheus
+    provider = provider_of(spec.cloud)
+    service = provider.managed_prometheus
+    if not provider.cluster_fee:
+        return ()
     if mode is Prometheus.MANAGED and service is not None:
-        price = (
-            f"{service.usd_per_million_samples:.2f} USD a million{service.source.unverified_suffix}"
+        usd = f"{service.usd_per_million_samples:.2f} USD a million"
+        return (
+            *EXCLUDED_FEES,
+            f"samples of {service.name} at {usd}{service.source.unverified_suffix}",
         )
-        return (f"samples of {service.name} at {price}",)
-    return ("the volume of Prometheus",) if mode is Prometheus.INSTALL else ()
+    volume = ("the volume of Prometheus",) if mode is Prometheus.INSTALL else ()
+    return (*EXCLUDED_FEES, *volume)
 
 
 DEFAULT_UTILISATION = Range(65, 85)

@@ -35,25 +35,27 @@ def choose_machines(
         where = (*path, "machine", index) if listed else (*path, "machine")
         machine, problems = find_machine_in_cloud(name, spec.cloud, modes, where, with_gpu=True)
         if machine is not None and not machine.is_gpu_machine:
-            alone = len(pool.machines) == 1
-            instead = (
-                nearest_machine_by_size(machine, spec.cloud, modes, with_gpu=True)
-                if alone
-                else None
-            )
-            problems = [_no_gpu(machine, instead, where, alone=alone)]
+            fix: Fix | None = Fix.remove(where)
+            if len(pool.machines) == 1:  # alone it is replaced by a machine of its size with GPUs
+                instead = nearest_machine_by_size(machine, spec.cloud, modes, with_gpu=True)
+                fix = suggest_machine(instead, where) or Fix(message="write a machine with GPUs")
+            problems = [
+                error(
+                    "pool.no_gpu",
+                    where,
+                    "this machine has no GPU",
+                    given=machine.name,
+                    allowed="a machine with GPUs; machines without GPUs belong to `system`",
+                    fix=fix,
+                )
+            ]
             machine = None
         findings += problems
-        meant = machine or _meant(problems, spec.cloud)
-        results += [meant] if meant else []
+        if machine is None and (meant := problems[0].fix) and isinstance(meant.value, str):
+            machine = find_machine(meant.value, provider_of(spec.cloud).machines)
+        results += [machine] if machine else []
     unlike = _unlike(results, (*path, "machine"))
     return tuple(results[:1] if unlike else results), [*findings, *unlike]
-
-
-def _meant(problems: list[Diagnostic], cloud: Cloud) -> Machine | None:
-    """The machine that the fix of a misspelled name suggests."""
-    fix, machines = problems[0].fix, provider_of(cloud).machines
-    return find_machine(fix.value, machines) if fix and isinstance(fix.value, str) else None
 
 
 def _described(
@@ -123,7 +125,17 @@ def find_machine_in_cloud(
     if machine is None and with_gpu and (gpu := find_gpu(name)):
         return None, [_a_gpu(gpu, name, names, cloud, path)]
     if name.lower() in UNDESCRIBED:
-        return None, [_undescribed(name, names, path)]
+        return None, [
+            error(
+                "pool.machine_unknown",
+                path,
+                "the memory and network of this machine are unknown: no public source listed them on"
+                f" {UNDESCRIBED[name.lower()].checked_on}, so gpuyard cannot validate the pool",
+                given=name,
+                allowed=f"one of the {len(names)} machines of the catalogue",
+                fix=Fix(message="choose another machine: `gpuyard offers` ranks them"),
+            )
+        ]
     suggestion = nearest_name(name, names)
     shown = ", ".join(
         ([suggestion] if suggestion else []) + [n for n in names if n != suggestion][:_SHOWN_NAMES]
@@ -166,19 +178,6 @@ def _a_gpu(gpu: Gpu, name: str, names: list[str], cloud: Cloud, path: Path) -> D
     )
 
 
-def _undescribed(name: str, names: list[str], path: Path) -> Diagnostic:
-    source = UNDESCRIBED[name.lower()]
-    return error(
-        "pool.machine_unknown",
-        path,
-        "the memory and network of this machine are unknown: no public source listed them on"
-        f" {source.checked_on}, so gpuyard cannot validate the pool",
-        given=name,
-        allowed=f"one of the {len(names)} machines of the catalogue",
-        fix=Fix(message="choose another machine: `gpuyard offers` ranks them"),
-    )
-
-
 def nearest_machine(name: str, cloud: Cloud, *, with_gpu: bool) -> str | None:
     """The machine of this cloud whose name is nearest to the one in the stack file."""
     return nearest_name(name, _names(cloud, with_gpu=with_gpu))
@@ -200,36 +199,22 @@ def _closest_machine(
     return nearest_machine_by_size(machine, cloud, modes, with_gpu=with_gpu)
 
 
-def _no_gpu(machine: Machine, instead: Machine | None, path: Path, *, alone: bool) -> Diagnostic:
-    """In a list the machine is removed; alone it is replaced by a machine of its size with GPUs."""
-    return error(
-        "pool.no_gpu",
-        path,
-        "this machine has no GPU",
-        given=machine.name,
-        allowed="a machine with GPUs; machines without GPUs belong to `system`",
-        fix=suggest_machine(instead, path)
-        or (Fix(message="write a machine with GPUs") if alone else Fix.remove(path)),
-    )
-
-
 def _unlike(machines: list[Machine], path: Path) -> list[Diagnostic]:
     """Machines of one pool must have the same GPU, GPU count and architecture."""
-    kinds = {(m.gpu.name if m.gpu else "", m.gpus, m.gpu_fraction, m.arch): m for m in machines}
+    kinds = {(m.gpu.name if m.gpu else "", m.gpus, m.gpu_fraction, m.arch) for m in machines}
     if len(kinds) <= 1:
         return []
-    first = machines[0]
-    value = ", ".join(
-        f"{m.name} ({m.gpus} × {m.gpu.name if m.gpu else '-'}, {m.arch})" for m in machines
-    )
+    first = machines[0].name
     return [
         error(
             "pool.machines_unlike",
             path,
             "the machines of one pool must have the same number and type of GPUs, and the same architecture",
-            given=value,
-            allowed=f"machines like {first.name}",
-            fix=Fix(message="create a pool for each kind", at=path, value=first.name),
+            given=", ".join(
+                f"{m.name} ({m.gpus} × {m.gpu.name if m.gpu else '-'}, {m.arch})" for m in machines
+            ),
+            allowed=f"machines like {first}",
+            fix=Fix(message="create a pool for each kind", at=path, value=first),
         )
     ]
 

@@ -16,7 +16,7 @@ from gpuyard_core.catalogue.kubernetes.api import (
     LONGEST_LABEL_PREFIX,
 )
 from gpuyard_core.catalogue.machines import Machine
-from gpuyard_core.findings import Diagnostic, Fix, Path, error, info, warning
+from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, error, info
 from gpuyard_core.names import (
     FABRIC_LABEL,
     NVLINK_GPUS_LABEL,
@@ -204,30 +204,24 @@ def check_selectors(draft: Draft) -> Iterator[Diagnostic]:
     spec = draft.spec
     chosen = [(i, p) for i, p in enumerate(spec.pools) if p.select and spec.cloud is Cloud.NONE]
     for place, (number, pool) in enumerate(chosen):
-        for _, other in chosen[:place]:
-            if any(pool.select.get(key, value) != value for key, value in other.select.items()):
-                continue  # a label has one value: no node matches both
-            yield _overlap(pool, other, ("pools", number, "select"))
-            break
-
-
-def _overlap(pool: Pool, other: Pool, path: Path) -> Diagnostic:
-    mine, theirs = pool.select.items(), other.select.items()
-    labels = ", ".join(f"{key}={value}" for key, value in mine)
-    allowed = "a label with another value in each pool"
-    if mine >= theirs or theirs >= mine:
-        inner, outer = (pool, other) if mine >= theirs else (other, pool)
-        return error(
-            "pool.select_overlap",
-            path,
-            f"every node of {inner.name} is also one of {outer.name}: its GPUs would be counted twice",
-            given=labels,
-            allowed=allowed,
+        # a label has one value: no node matches two selectors with different values of it
+        others = (
+            other
+            for _, other in chosen[:place]
+            if all(pool.select.get(key, value) == value for key, value in other.select.items())
         )
-    return warning(
-        "pool.select_overlap",
-        path,
-        f"a node with the labels of both {other.name} and {pool.name} would be counted twice",
-        given=labels,
-        allowed=allowed,
-    )
+        if (other := next(others, None)) is None:
+            continue
+        mine, theirs = pool.select.items(), other.select.items()
+        inner, outer = (pool, other) if mine >= theirs else (other, pool)
+        nested = mine >= theirs or theirs >= mine
+        problem = f"every node of {inner.name} is also one of {outer.name}: its GPUs would be counted twice"
+        both = f"a node with the labels of both {other.name} and {pool.name} would be counted twice"
+        yield Diagnostic(
+            "pool.select_overlap",
+            ("pools", number, "select"),
+            problem if nested else both,
+            severity=Severity.ERROR if nested else Severity.WARNING,
+            given=", ".join(f"{key}={value}" for key, value in mine),
+            allowed="a label with another value in each pool",
+        )

@@ -74,9 +74,12 @@ def decide_pools(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """Decide every pool: choose each one, combine the node software of all, then record them."""
     spec = draft.spec
     chosen, findings = _choose_all(spec, draft.invalid_fields)
-    software, problems = plan_node_software(
-        spec, [i for c in chosen.values() if c and (i := _imaged(c))]
-    )
+    images = [  # simulated nodes have none
+        ImagedPool(c.pool.name, c.index, c.machines[0], c.gpus.method, c.image)
+        for c in chosen.values()
+        if c and c.image
+    ]
+    software, problems = plan_node_software(spec, images)
     overhead = karpenter_overhead(
         machine
         for choice in chosen.values()
@@ -107,15 +110,6 @@ def _choose_all(
             chosen[pool.name] = None if index in broken else choice
         findings += problems
     return chosen, findings
-
-
-def _imaged(choice: _Choice) -> ImagedPool | None:
-    """The pool with its image; None for simulated nodes, which have no image."""
-    if choice.image is None:
-        return None
-    return ImagedPool(
-        choice.pool.name, choice.index, choice.machines[0], choice.gpus.method, choice.image
-    )
 
 
 def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Diagnostic:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.own_nodes import GRAMMAR, is_name
-from gpuyard.plan.records import NcclPlan, PoolPlan, ShapePlan, TopologyPlan
+from gpuyard.plan.records import NcclPlan, PoolPlan, TopologyPlan
 from gpuyard.plan.renames import short_digest
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -108,33 +108,29 @@ def check_fabrics(draft: Draft) -> Iterator[Diagnostic]:
         wide = first_wide.get(one.name)
         if fabric is None or wide is None or len(one.zones) == 1:
             continue
-        yield _zones_of_fabric(one, fabric.name, wide, ("pools", index))
-
-
-def _zones_of_fabric(pool: Pool, fabric: str, shape: ShapePlan, path: Path) -> Diagnostic:
-    problem = (
-        f"shape {shape.name} needs {shape.nodes} nodes of {pool.name},"
-        f" but {fabric} does not work across zones"
-    )
-    allowed = "one zone; a second zone needs a second pool"
-    if not pool.zones:
-        return warning(
-            "fabric.zones",
-            path,
-            f"{problem}: without `zones`, nodes may start in several",
-            given="any zone of the region",
-            allowed=allowed,
-            fix=Fix(message="add zones: [ZONE] with the zone that has capacity"),
+        problem = (
+            f"shape {wide.name} needs {wide.nodes} nodes of {one.name},"
+            f" but {fabric.name} does not work across zones"
         )
-    first = pool.zones[0]
-    return error(
-        "fabric.zones",
-        (*path, "zones"),
-        problem,
-        given=", ".join(pool.zones),
-        allowed=allowed,
-        fix=Fix(message=f"write zones: [{first}]", at=(*path, "zones"), value=[first]),
-    )
+        allowed, path = "one zone; a second zone needs a second pool", ("pools", index, "zones")
+        if one.zones:
+            yield error(
+                "fabric.zones",
+                path,
+                problem,
+                given=", ".join(one.zones),
+                allowed=allowed,
+                fix=Fix(message=f"write zones: [{one.zones[0]}]", at=path, value=[one.zones[0]]),
+            )
+        else:
+            yield warning(
+                "fabric.zones",
+                path[:-1],
+                f"{problem}: without `zones`, nodes may start in several",
+                given="any zone of the region",
+                allowed=allowed,
+                fix=Fix(message="add zones: [ZONE] with the zone that has capacity"),
+            )
 
 
 SHARED_BY = 100

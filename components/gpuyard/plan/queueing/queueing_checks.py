@@ -11,6 +11,7 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.sections import PoolStopPolicy
 from gpuyard.spec.teams import StopPolicy, Team
 from gpuyard_core.catalogue.kubernetes.autoscalers import NODE_MINUTES
 from gpuyard_core.findings import Diagnostic, Fix, Path, format_list, warning
@@ -94,16 +95,14 @@ def _check_queues(spec: PlatformSpec) -> Iterator[Diagnostic]:
                 ),
             )
         for name, weight in team.queues.items():
-            if weight != 1 and spec.queueing.usage_half_life_hours is None:
+            why, fix = "", Fix(message="write 1", at=(*path, name), value=1.0)
+            if spec.queueing.usage_half_life_hours is None:
                 why = "without usage_half_life_hours Kueue does not measure the usage of queues"
-                equal_weights = Fix(message="write 1", at=(*path, name), value=1.0)
-                fix = equal_weights if _evicting(spec) else _counting(spec)
-            elif weight != 1 and len(team.queues) == 1:
+                fix = fix if _evicting(spec) else _counting(spec)
+            elif len(team.queues) == 1:
                 why = f"it divides the usage of {team.name} between queues, and the team has one queue"
-                fix = Fix(message="write 1", at=(*path, name), value=1.0)
-            else:
-                continue
-            yield _unused((*path, name), weight, why, fix)
+            if weight != 1 and why:
+                yield _unused((*path, name), weight, why, fix)
 
 
 def _counting(spec: PlatformSpec) -> Fix:
@@ -122,45 +121,36 @@ def teams_with_compared_queues(plan: PlatformPlan) -> list[TeamPlan]:
 
 
 def _check_usage(spec: PlatformSpec) -> Iterator[Diagnostic]:
-    hours = spec.queueing.usage_half_life_hours
-    if hours is None:
-        return
+    """Kueue orders by usage first, so a job that preempts by priority does not get the freed capacity."""
+    hours, evicting = spec.queueing.usage_half_life_hours, _evicting(spec)
     several = [team for team in spec.teams if len(team.queues) > 1]
     path: Path = ("queueing", "usage_half_life_hours")
-    if several:
-        yield from _check_use_before_priority(spec, several, path)
-        return
-    yield warning(
-        "queue.usage_unused",
-        path,
-        "it has no effect: Kueue compares usage between queues of one team, and no team has two",
-        given=str(hours),
-        allowed="a team with two queues or more",
-        fix=Fix(message="remove it, or give a team queues: {default: 1, interactive: 2}", at=path),
-    )
-
-
-def _check_use_before_priority(
-    spec: PlatformSpec, several: list[Team], path: Path
-) -> Iterator[Diagnostic]:
-    """Kueue orders by usage first, so a job that preempts by priority does not get the freed capacity."""
-    evicting = _evicting(spec)
-    if not evicting:
-        return
-    weighed = any(weight != 1 for team in several for weight in team.queues.values())
-    yield warning(
-        "queue.use_before_priority",
-        path,
-        f"between the queues of {format_list(t.name for t in several)} usage outranks priority: after a job"
-        " preempts one of lower priority in a queue that used less, the preempted job is admitted first"
-        " and preempted again, until both queues have used the same",
-        given=f"{spec.queueing.usage_half_life_hours}, and the priorities {format_list(evicting)}",
-        allowed="usage between queues, or priorities that preempt, not both",
-        fix=Fix(
-            message="remove it, or write preemption: never, so that priorities only order each queue",
-            at=None if weighed else path,
-        ),
-    )
+    if hours is not None and not several:
+        yield warning(
+            "queue.usage_unused",
+            path,
+            "it has no effect: Kueue compares usage between queues of one team, and no team has two",
+            given=str(hours),
+            allowed="a team with two queues or more",
+            fix=Fix(
+                message="remove it, or give a team queues: {default: 1, interactive: 2}", at=path
+            ),
+        )
+    elif hours is not None and evicting:
+        weighed = any(weight != 1 for team in several for weight in team.queues.values())
+        yield warning(
+            "queue.use_before_priority",
+            path,
+            f"between the queues of {format_list(t.name for t in several)} usage outranks priority: after a job"
+            " preempts one of lower priority in a queue that used less, the preempted job is admitted first"
+            " and preempted again, until both queues have used the same",
+            given=f"{hours}, and the priorities {format_list(evicting)}",
+            allowed="usage between queues, or priorities that preempt, not both",
+            fix=Fix(
+                message="remove it, or write preemption: never, so that priorities only order each queue",
+                at=None if weighed else path,
+            ),
+        )
 
 
 def _evicting(spec: PlatformSpec) -> list[str]:
@@ -193,11 +183,6 @@ def _check_start(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> Iterator[Diag
 
 # Nothing else of a plan depends on them: the same guarantees apply again once a stop policy is removed.
 
-_WORDS = {
-    StopPolicy.HOLD: "no job of {whose} starts; running jobs continue",
-    StopPolicy.DRAIN: "no job of {whose} starts; running jobs are evicted",
-}
-
 
 def stop_policy(spec: PlatformSpec, team: Team) -> StopPolicy | Literal[""]:
     """The stricter of the platform's stop policy and the team's; "" for none."""
@@ -211,25 +196,25 @@ def stop_policy(spec: PlatformSpec, team: Team) -> StopPolicy | Literal[""]:
 def check_stop_policies(draft: Draft) -> Iterator[Diagnostic]:
     """Warn of every active stop policy."""
     spec = draft.spec
-    if spec.queueing.stop_policy:
-        what = _WORDS[spec.queueing.stop_policy].format(whose="any team")
-        yield _active(("queueing", "stop_policy"), what, spec.queueing.stop_policy.value)
-    for index, pool in enumerate(spec.pools):
-        if pool.stop_policy:
-            what = f"no job starts in pool {pool.name}; running jobs continue"
-            yield _active(("pools", index, "stop_policy"), what, pool.stop_policy.value)
-    for index, team in enumerate(spec.teams):
-        if team.stop_policy:
-            what = _WORDS[team.stop_policy].format(whose=f"team {team.name}")
-            yield _active(("teams", index, "stop_policy"), what, team.stop_policy.value)
-
-
-def _active(path: Path, what: str, value: str) -> Diagnostic:
-    return warning(
-        "stop.active",
-        path,
-        f"stopped: {what}",
-        given=value,
-        allowed="no stop_policy, once the emergency is over",
-        fix=Fix(message="remove it, and queues continue", at=path),
-    )
+    stopped: list[tuple[Path, StopPolicy | PoolStopPolicy | None, str]] = [
+        (("queueing", "stop_policy"), spec.queueing.stop_policy, "of any team starts"),
+        *(
+            (("pools", index, "stop_policy"), pool.stop_policy, f"starts in pool {pool.name}")
+            for index, pool in enumerate(spec.pools)
+        ),
+        *(
+            (("teams", index, "stop_policy"), team.stop_policy, f"of team {team.name} starts")
+            for index, team in enumerate(spec.teams)
+        ),
+    ]
+    for path, policy, which in stopped:
+        if policy:
+            then = "are evicted" if policy is StopPolicy.DRAIN else "continue"
+            yield warning(
+                "stop.active",
+                path,
+                f"stopped: no job {which}; running jobs {then}",
+                given=policy.value,
+                allowed="no stop_policy, once the emergency is over",
+                fix=Fix(message="remove it, and queues continue", at=path),
+            )

@@ -89,7 +89,10 @@ def _share_slices(
         return None, findings
     if not layouts:  # `mig: {}`, or every group leaves its GPUs whole
         return _share_whole(sharing, machine), []
-    return _partition(layouts, machine, product, sharing.time_slicing), []
+    replicas, partitioned = sharing.time_slicing, {i for layout in layouts for i in layout.gpus}
+    advertised = _advertised(layouts, machine.gpus - len(partitioned), product, replicas)
+    method = SharingMethod.MIG_TIME_SLICING if replicas else SharingMethod.MIG
+    return SharedGpus(method, tuple(layouts), advertised, replicas or 1), []
 
 
 def _mps_limit(replicas: int, machine: Machine, path: Path) -> Diagnostic | None:
@@ -145,15 +148,6 @@ def _layouts(
             names = [p.name for p in product.profiles if p.name in group.slices]
             layouts.append(GpuLayout(gpus, {n: group.slices[n] for n in names}, placement))
     return sorted(layouts, key=lambda x: x.gpus), findings
-
-
-def _partition(
-    layouts: list[GpuLayout], machine: Machine, product: MigProduct, replicas: int
-) -> SharedGpus:
-    partitioned = {i for layout in layouts for i in layout.gpus}
-    advertised = _advertised(layouts, machine.gpus - len(partitioned), product, replicas)
-    method = SharingMethod.MIG_TIME_SLICING if replicas else SharingMethod.MIG
-    return SharedGpus(method, tuple(layouts), advertised, replicas or 1)
 
 
 def _not_cuttable(machine: Machine, path: Path) -> Diagnostic:

@@ -25,9 +25,12 @@ from gpuyard_core.suggestions import nearest_name
 
 def effective_pins(spec: PlatformSpec) -> dict[str, Pin]:
     """The version of every component; invalid entries of `software` are ignored."""
-    return default_pins(spec.kubernetes) | {
-        name: _picked(name, version) for name, version in _readable(spec).items()
-    }
+    pins = default_pins(spec.kubernetes)
+    for name, version in _readable(spec).items():
+        checked = PINS[name].source.checked_on
+        source = Source("the stack file", checked, verified=False, as_of=checked)
+        pins[name] = replace(PINS[name], version=version, source=source)
+    return pins
 
 
 def default_pins(minor: str) -> dict[str, Pin]:
@@ -35,20 +38,6 @@ def default_pins(minor: str) -> dict[str, Pin]:
     from gpuyard_core.catalogue.software.compatibility import AUTOSCALERS
 
     return dict(PINS) | ({"cluster-autoscaler": AUTOSCALERS[minor]} if minor in AUTOSCALERS else {})
-
-
-def _picked(name: str, version: str) -> Pin:
-    pin = PINS[name]
-    return replace(
-        pin,
-        version=version,
-        source=Source(
-            "the stack file",
-            pin.source.checked_on,
-            verified=False,
-            as_of=pin.source.checked_on,
-        ),
-    )
 
 
 def _readable(spec: PlatformSpec) -> dict[str, str]:

@@ -105,52 +105,43 @@ def check_minor(draft: Draft) -> Iterator[Diagnostic]:
     )
 
 
-def check_machine_minors(draft: Draft) -> list[Diagnostic]:
+def check_machine_minors(draft: Draft) -> Iterator[Diagnostic]:
     """Reject a Kubernetes minor in which the cloud does not support the machine of a pool."""
-    spec, result = draft.spec, list[Diagnostic]()
-    for index, pool in enumerate(spec.pools):
+    minor = draft.spec.kubernetes
+    for index, pool in enumerate(draft.spec.pools):
         planned = draft.pools.get(pool.name)
         versions = draft.provider.kubernetes_versions(planned.machine) if planned else {}
-        usable = [minor for minor in versions if minor in KUBERNETES_MINORS]
-        if planned and usable and is_before(spec.kubernetes, usable[0]):
-            result.append(
-                error(
-                    "kubernetes.machine",
-                    ("pools", index, "machine"),
-                    f"{draft.provider.service} supports {planned.machine.name} since version {versions[usable[0]]}",
-                    given=f"Kubernetes {spec.kubernetes}",
-                    allowed=f"{', '.join(versions.values())}, or a later patch version",
-                    fix=Fix(
-                        message=f'write kubernetes: "{usable[0]}"',
-                        at=("kubernetes",),
-                        value=usable[0],
-                    ),
-                )
+        first = next((each for each in versions if each in KUBERNETES_MINORS), None)
+        if planned and first and is_before(minor, first):
+            yield error(
+                "kubernetes.machine",
+                ("pools", index, "machine"),
+                f"{draft.provider.service} supports {planned.machine.name} since version {versions[first]}",
+                given=f"Kubernetes {minor}",
+                allowed=f"{', '.join(versions.values())}, or a later patch version",
+                fix=Fix(message=f'write kubernetes: "{first}"', at=("kubernetes",), value=first),
             )
-    return result
-
-
-_SCALERS = {Scaling.KARPENTER: "karpenter-aws", Scaling.AUTOSCALER: "cluster-autoscaler"}
 
 
 def _untried(draft: Draft) -> Iterator[Diagnostic]:
     """One warning with every installed component that does not list the minor."""
-    from gpuyard_core.catalogue.software.compatibility import minors_of
+    from gpuyard_core.catalogue.software.compatibility import AUTOSCALERS, minors_of
 
     minor = draft.spec.kubernetes
     if not draft.provider.service:
         return
     pools = () if draft.provider.includes_autoscaler else draft.valid_pools.values()
     scalers = {pool.scaling for pool in pools}
+    pins = {name: PINS[name] for name in ("gpu-operator", "kueue")}
+    if Scaling.KARPENTER in scalers:
+        pins["karpenter-aws"] = PINS["karpenter-aws"]
+    if Scaling.AUTOSCALER in scalers:
+        pins["cluster-autoscaler"] = AUTOSCALERS.get(minor, PINS["cluster-autoscaler"])
     named = (
         f"{name} {PINS[name].version} ({minors})"
-        for name in (
-            "gpu-operator",
-            "kueue",
-            *(_SCALERS[s] for s in Scaling if s in scalers - {Scaling.FIXED}),
-        )
+        for name, pin in pins.items()
         if name not in draft.spec.software
-        and (minors := minors_of(name, _default(name, minor)))
+        and (minors := minors_of(name, pin.version))
         and not minors.includes(minor)
     )
     if text := ", ".join(named):
@@ -162,14 +153,6 @@ def _untried(draft: Draft) -> Iterator[Diagnostic]:
             allowed=f'"{NEWEST_TRIED}", which all of them list',
             fix=Fix(message=f'write "{NEWEST_TRIED}"', at=("kubernetes",), value=NEWEST_TRIED),
         )
-
-
-def _default(name: str, minor: str) -> str:
-    from gpuyard_core.catalogue.software.compatibility import AUTOSCALERS
-
-    return (
-        AUTOSCALERS.get(minor, PINS[name]) if name == "cluster-autoscaler" else PINS[name]
-    ).version
 
 
 def check_kubernetes(draft: Draft) -> Iterator[Diagnostic]:

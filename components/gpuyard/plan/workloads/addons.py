@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard.plan.renames import nearest_fix
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import Addon, AddonName
 from gpuyard_core.catalogue.software.addons import AddonFacts, addon_facts
 from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS, is_before
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
-from gpuyard_core.suggestions import nearest_name
 
 
 def installed_addons(spec: PlatformSpec) -> frozenset[str]:
@@ -59,15 +59,15 @@ def check_addons(draft: Draft) -> Iterator[Diagnostic]:
             )
             continue
         seen.add(addon.name)
-        yield from _needs(draft, facts, path)
-        yield from _unknown_teams(draft, addon, path)
+        yield from _needs(draft, addon, facts, path)
         if addon.install:
             yield from _installable(draft, facts, path)
         if addon.name == AddonName.ARGO_WORKFLOWS:
             yield from _egress(draft, addon, path)
 
 
-def _needs(draft: Draft, facts: AddonFacts, path: Path) -> Iterator[Diagnostic]:
+def _needs(draft: Draft, addon: Addon, facts: AddonFacts, path: Path) -> Iterator[Diagnostic]:
+    """Add-ons and teams that do not exist."""
     for name in facts.needs:
         if not draft.spec.has_addon(name):
             yield error(
@@ -80,20 +80,16 @@ def _needs(draft: Draft, facts: AddonFacts, path: Path) -> Iterator[Diagnostic]:
                     message=f"add {name}, or {{name: {name}, install: false}} if the cluster has it"
                 ),
             )
-
-
-def _unknown_teams(draft: Draft, addon: Addon, path: Path) -> Iterator[Diagnostic]:
     known = [team.name for team in draft.spec.teams]
     for index, name in enumerate(addon.teams):
         if name not in known:
-            at, near = (*path, "teams", index), nearest_name(name, known)
             yield error(
                 "addons.team",
-                at,
+                (*path, "teams", index),
                 "no team has this name",
                 given=name,
                 allowed=format_list(known) or "no team; the platform has none",
-                fix=Fix.write(near, at) if near else Fix.remove(at),
+                fix=nearest_fix(name, known, (*path, "teams", index)),
             )
 
 

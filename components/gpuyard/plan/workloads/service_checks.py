@@ -7,17 +7,16 @@ from gpuyard.plan.capacity.keep_warm import cron_error, unknown_zone
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.observability.stage import unmeasured_pools
 from gpuyard.plan.records import Placement
-from gpuyard.plan.renames import free_name
+from gpuyard.plan.renames import free_name, nearest_fix
 from gpuyard.plan.workloads.addons import add_addon_fix
 from gpuyard.plan.workloads.services import ServiceGroup, groups_of, kind_of, services_of
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.queueing import Preemption
-from gpuyard.spec.sections import AddonName, ScaleOn, ScheduleWindow, Service, ServiceKind
-from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
+from gpuyard.spec.sections import AddonName, ScaleOn, Service, ServiceKind
+from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, error, format_list, info, warning
 from gpuyard_core.models.values import Range
-from gpuyard_core.suggestions import nearest_name
 
-_CRON = "0 8 * * 1-5"
+_CRON, _END_CRON = "0 8 * * 1-5", "0 18 * * 1-5"
 _INPUTS = {ScaleOn.QUEUE: "queue", ScaleOn.SCHEDULE: "schedule", ScaleOn.REQUESTS: "query"}
 """The fields of a service that only one metric uses."""
 _NODE_MINUTES = 10
@@ -81,7 +80,6 @@ def _names(draft: Draft) -> Iterator[Diagnostic]:
 
 
 def _unknown(what: str, name: str, known: Collection[str], path: Path) -> Diagnostic:
-    suggestion = nearest_name(name, known)
     section = {"priority": "priorities", "dataset": "storage.datasets"}.get(what, f"{what}s")
     return error(
         "workloads.unknown",
@@ -89,7 +87,7 @@ def _unknown(what: str, name: str, known: Collection[str], path: Path) -> Diagno
         f"no {what} has this name" if what != "dataset" else "the team has no dataset of this name",
         given=name,
         allowed=format_list(known) or f"a {what} under `{section}`",
-        fix=Fix.write(suggestion, path) if suggestion else Fix(message=f"add the {what}"),
+        fix=nearest_fix(name, known, path, Fix(message=f"add the {what}")),
     )
 
 
@@ -173,7 +171,7 @@ def _inputs(_: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
             example = (
                 "queue: {sqs: URL}"
                 if field == "queue"
-                else f'schedule: [{{start: "{_CRON}", end: "0 18 * * 1-5", replicas: 2}}]'
+                else f'schedule: [{{start: "{_CRON}", end: "{_END_CRON}", replicas: 2}}]'
             )
             yield error(
                 "service.input",
@@ -197,10 +195,24 @@ def _inputs(_: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
 
 
 def _schedule(_: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+    most = service.replicas.high
     for index, window in enumerate(service.schedule):
         here = (*path, "schedule", index)
-        yield from _window(window, here)
-        most = service.replicas.high
+        for field, example in (("start", _CRON), ("end", _END_CRON)):
+            given = getattr(window, field)
+            problem = cron_error(given)
+            if field == "end" and given == window.start:
+                problem = "the window ends when it starts"
+            if problem:
+                yield error(
+                    "service.schedule",
+                    (*here, field),
+                    problem,
+                    given=given,
+                    allowed=f"five fields, such as `{example}`",
+                    fix=Fix.write(example, (*here, field)),
+                )
+        yield from unknown_zone("service.schedule", window.time_zone, here)
         if window.replicas > most:
             yield error(
                 "service.schedule",
@@ -212,24 +224,6 @@ def _schedule(_: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
                 if most
                 else Fix(message="write replicas: 0..N for the service"),
             )
-
-
-def _window(window: ScheduleWindow, path: Path) -> Iterator[Diagnostic]:
-    for field, example in (("start", _CRON), ("end", "0 18 * * 1-5")):
-        given = getattr(window, field)
-        problem = cron_error(given)
-        if field == "end" and given == window.start:
-            problem = "the window ends when it starts"
-        if problem:
-            yield error(
-                "service.schedule",
-                (*path, field),
-                problem,
-                given=given,
-                allowed=f"five fields, such as `{example}`",
-                fix=Fix.write(example, (*path, field)),
-            )
-    yield from unknown_zone("service.schedule", window.time_zone, path)
 
 
 def _wakes(_: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
@@ -274,39 +268,28 @@ def _metrics(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]
 
 def _gpu_metrics(draft: Draft) -> Iterator[Diagnostic]:
     """Services that scale on GPUs that no exporter measures, or that other workloads share."""
-    unmeasured: list[str] | None = None
     if draft.observability is None or draft.spec.cloud is Cloud.SIMULATED:
         return
-    for path, service in services_of(draft):
-        if ScaleOn.GPU in service.scale_on and scales(service):
-            unmeasured = unmeasured_pools(draft) if unmeasured is None else unmeasured
-            yield from _gpu_metric(draft, path, service, unmeasured)
-
-
-def _gpu_metric(
-    draft: Draft, path: Path, service: Service, unmeasured: Collection[str]
-) -> Iterator[Diagnostic]:
-    at = (*path, "scale_on")
-    pools = {placed.pool.name: placed.pool for _, placed in _placements(draft, path, service)}
-    for name, pool in pools.items():
-        if name in unmeasured:
-            yield error(
-                "service.metrics",
-                at,
-                f"no DCGM exporter measures the GPUs of {name}",
-                given="scale_on: gpu",
-                allowed="requests, queue, schedule or cpu",
-                fix=Fix.write("requests", at),
-            )
-        elif pool.replicas > 1:
-            yield warning(
-                "service.shared_gpu",
-                at,
-                f"several pods share a GPU of {name}, and its activity counts those of other workloads, too",
-                given="scale_on: gpu",
-                allowed="requests, queue, schedule or cpu",
-                fix=Fix.write("requests", at),
-            )
+    every = [each for each in services_of(draft) if ScaleOn.GPU in each[1].scale_on]
+    services = [(path, service) for path, service in every if scales(service)]
+    unmeasured = unmeasured_pools(draft) if services else []
+    for path, service in services:
+        at = (*path, "scale_on")
+        pools = {placed.pool.name: placed.pool for _, placed in _placements(draft, path, service)}
+        for name, pool in pools.items():
+            lacks = name in unmeasured
+            problem = f"no DCGM exporter measures the GPUs of {name}"
+            shared = f"several pods share a GPU of {name}, and its activity counts those of other workloads, too"
+            if lacks or pool.replicas > 1:
+                yield Diagnostic(
+                    "service.metrics" if lacks else "service.shared_gpu",
+                    at,
+                    problem if lacks else shared,
+                    severity=Severity.ERROR if lacks else Severity.WARNING,
+                    given="scale_on: gpu",
+                    allowed="requests, queue, schedule or cpu",
+                    fix=Fix.write("requests", at),
+                )
 
 
 def _identity(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
@@ -362,20 +345,59 @@ def _capacity(draft: Draft) -> Iterator[Diagnostic]:
     totals: dict[tuple[str, str, str], list[tuple[ServiceGroup, Placement]]] = defaultdict(list)
     for path, service in services_of(draft):
         for group, placed in _placements(draft, path, service):
-            high = group.replicas.high
-            if high > placed.fit_pool:
-                yield _too_many(group, placed.fit_pool, _pool_has(placed), "service.pool")
-            elif high > placed.fit_quota:
-                yield _too_many(
-                    group, placed.fit_quota, _quota_has(service, placed), "service.quota"
-                )
+            high, fit = group.replicas.high, placed.fit
+            if high > fit:
+                yield _too_many(service, group, placed)
             elif high > placed.fit_guarantee:
                 yield _borrows(draft, service, group, placed)
-            if placed.quota is not None and high <= placed.fit:
+            if placed.quota is not None and high <= fit:
                 key = (service.team, placed.pool.name, placed.quota.resource)
                 totals[key].append((group, placed))
     for (team, _, _), members in totals.items():
-        yield from _together(team, members)
+        used, total = 0, sum(placed.units * group.replicas.high for group, placed in members)
+        for group, placed in members:
+            most = placed.quota.nominal + placed.quota.borrow if placed.quota else 0
+            used += placed.units * group.replicas.high
+            if used > most:  # the first with which all of them no longer fit
+                others = format_list(each.name for each, _ in members if each is not group)
+                resource = placed.shape.resource
+                yield warning(
+                    "service.together",
+                    (*group.path, "replicas"),
+                    f"at their maximum, {group.name} and {others} need {total} {resource} of"
+                    f" {placed.pool.name}, of which {team} can have {most}: replicas of one wait then",
+                    given=f"replicas: {group.replicas}",
+                    allowed=f"at most {most} {resource} for all services of {team}",
+                    fix=Fix(message="lower a maximum, or let the team borrow more"),
+                )
+                break
+
+
+def _too_many(service: Service, group: ServiceGroup, placed: Placement) -> Diagnostic:
+    """More replicas than the pool holds, or than the quota allows."""
+    quota, pool, team = placed.quota, placed.pool.name, service.team
+    of_pool = group.replicas.high > placed.fit_pool
+    fit = placed.fit_pool if of_pool else placed.fit_quota
+    if of_pool:
+        why = f"{pool} has at most {placed.pool.nodes.high} nodes, which hold {fit} replicas"
+    elif quota is None or not quota.nominal + quota.borrow:
+        why = f"{team} has no quota of {placed.shape.resource} in {pool}"
+    else:
+        why = (
+            f"{team} can have {quota.nominal + quota.borrow} {quota.resource} of {pool}, {quota.nominal} guaranteed"
+            f" and {quota.borrow} borrowed, and a replica needs {placed.units}"
+        )
+    at, low = (*group.path, "replicas"), min(group.replicas.low, fit)
+    return error(
+        "service.pool" if of_pool else "service.quota",
+        at,
+        why,
+        given=f"replicas: {group.replicas}",
+        allowed=f"at most {fit} replicas" if fit else "a shape and a team with quota for it",
+        fix=Fix.write(str(Range(low, fit)) if low < fit else fit, at)
+        if fit
+        else Fix(message="guarantee the team as much in that pool, or let it borrow"),
+    )
 
 
 def _caches(draft: Draft) -> Iterator[Diagnostic]:
@@ -405,35 +427,6 @@ def _caches(draft: Draft) -> Iterator[Diagnostic]:
             )
 
 
-def _pool_has(placed: Placement) -> str:
-    return f"{placed.pool.name} has at most {placed.pool.nodes.high} nodes, which hold {placed.fit_pool} replicas"
-
-
-def _quota_has(service: Service, placed: Placement) -> str:
-    quota, pool = placed.quota, placed.pool.name
-    if quota is None or not quota.nominal + quota.borrow:
-        return f"{service.team} has no quota of {placed.shape.resource} in {pool}"
-    return (
-        f"{service.team} can have {quota.nominal + quota.borrow} {quota.resource} of {pool}, {quota.nominal} guaranteed"
-        f" and {quota.borrow} borrowed, and a replica needs {placed.units}"
-    )
-
-
-def _too_many(group: ServiceGroup, fit: int, why: str, kind: str) -> Diagnostic:
-    at, low = (*group.path, "replicas"), min(group.replicas.low, fit)
-    value = str(Range(low, fit)) if low < fit else fit
-    return error(
-        kind,
-        at,
-        why,
-        given=f"replicas: {group.replicas}",
-        allowed=f"at most {fit} replicas" if fit else "a shape and a team with quota for it",
-        fix=Fix.write(value, at)
-        if fit
-        else Fix(message="guarantee the team as much in that pool, or let it borrow"),
-    )
-
-
 def _borrows(draft: Draft, service: Service, group: ServiceGroup, placed: Placement) -> Diagnostic:
     consequence = (
         "which its owner may reclaim at any priority"
@@ -447,27 +440,6 @@ def _borrows(draft: Draft, service: Service, group: ServiceGroup, placed: Placem
         f" {group.replicas.high} replicas: the others run on borrowed capacity, {consequence}",
         given=f"replicas: {group.replicas}",
     )
-
-
-def _together(team: str, members: list[tuple[ServiceGroup, Placement]]) -> Iterator[Diagnostic]:
-    """Each group fits alone; report the first with which all of them no longer do."""
-    used, total = 0, sum(placed.units * group.replicas.high for group, placed in members)
-    for group, placed in members:
-        quota = placed.quota
-        most = quota.nominal + quota.borrow if quota else 0
-        used += placed.units * group.replicas.high
-        if used > most:
-            others = format_list(each.name for each, _ in members if each is not group)
-            yield warning(
-                "service.together",
-                (*group.path, "replicas"),
-                f"at their maximum, {group.name} and {others} need {total} {placed.shape.resource} of"
-                f" {placed.pool.name}, of which {team} can have {most}: replicas of one wait then",
-                given=f"replicas: {group.replicas}",
-                allowed=f"at most {most} {placed.shape.resource} for all services of {team}",
-                fix=Fix(message="lower a maximum, or let the team borrow more"),
-            )
-            return
 
 
 _Check = Callable[[Draft, Path, Service], Iterator[Diagnostic]]

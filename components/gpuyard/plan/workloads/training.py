@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, RuntimePlan, TeamPlan
+from gpuyard.plan.renames import nearest_fix
 from gpuyard.plan.workloads.addons import add_addon_fix
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import AddonName, Enforce, TrainingRuntime
 from gpuyard.spec.teams import PodSecurity
 from gpuyard_core.catalogue.cluster.nccl import RECORDS
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
-from gpuyard_core.suggestions import nearest_name
 
 _LEVELS = (PodSecurity.RESTRICTED, PodSecurity.BASELINE, PodSecurity.PRIVILEGED)
 _SECTION: Path = ("workloads", "training")
@@ -51,7 +51,9 @@ def check_training(draft: Draft) -> Iterator[Diagnostic]:
             for t in draft.teams
             if any(t.name in r.teams for r in draft.runtimes if r.pool == name)
         ]
-        why = _tcp_reason(draft.spec, teams, pool)
+        why = "no fabric between its nodes is known"
+        if pool.nccl is not None:
+            why = fabric_rejection(draft.spec, teams, pool.nccl.fabric)
         if why and pool.nodes.high > 1 and draft.spec.cloud is not Cloud.SIMULATED:
             yield warning(
                 "training.no_fabric",
@@ -89,16 +91,30 @@ def _named_pools(
     draft: Draft, runtime: TrainingRuntime, path: Path
 ) -> tuple[list[PoolPlan], list[Diagnostic]]:
     """The valid pools that a runtime names, or all; a finding for each unknown name."""
-    if not runtime.pools:
-        return list(draft.valid_pools.values()), []
-    unknown = [(n, name) for n, name in enumerate(runtime.pools) if name not in draft.pools]
-    findings = [_unknown(draft, name, (*path, "pools", n)) for n, name in unknown]
-    return [p for p in draft.valid_pools.values() if p.name in runtime.pools], findings
+    findings = [
+        error(
+            "training.unknown_pool",
+            (*path, "pools", index),
+            "no pool has this name",
+            given=name,
+            allowed=format_list(draft.pools),
+            fix=nearest_fix(name, draft.pools, (*path, "pools", index)),
+        )
+        for index, name in enumerate(runtime.pools)
+        if name not in draft.pools
+    ]
+    pools = draft.valid_pools.values()
+    return [p for p in pools if not runtime.pools or p.name in runtime.pools], findings
 
 
 def _runtime(draft: Draft, runtime: TrainingRuntime, pool: PoolPlan) -> RuntimePlan | None:
     """The runtime on one pool; None without whole GPUs, or without a team that may use them."""
-    shape, whole = _claimed_shape(draft, pool), pool.find_advertised_resource("")
+    # with claims, the shape whose claims take a whole node
+    shapes = (
+        s.name for s in draft.shapes if s.pool == pool.name and s.per_node == pool.machine.gpus
+    )
+    shape = next(shapes, None) if pool.dra else None
+    whole = pool.find_advertised_resource("")
     if whole is None or (pool.dra and shape is None):
         return None
     resource = pool.dra.quota_resource if pool.dra else whole.resource
@@ -116,36 +132,6 @@ def _runtime(draft: Draft, runtime: TrainingRuntime, pool: PoolPlan) -> RuntimeP
         image=runtime.image,
         teams=teams,
         shape=shape,
-    )
-
-
-def _claimed_shape(draft: Draft, pool: PoolPlan) -> str | None:
-    """The shape whose claims take a whole node, on a pool whose pods claim GPUs."""
-    if pool.dra is None:
-        return None
-    shapes = (
-        s.name for s in draft.shapes if s.pool == pool.name and s.per_node == pool.machine.gpus
-    )
-    return next(shapes, None)
-
-
-def _tcp_reason(spec: PlatformSpec, teams: list[TeamPlan], pool: PoolPlan) -> str:
-    if pool.nccl is None:
-        return "no fabric between its nodes is known"
-    return fabric_rejection(spec, teams, pool.nccl.fabric)
-
-
-def _unknown(draft: Draft, name: str, path: Path) -> Diagnostic:
-    suggestion = nearest_name(name, list(draft.pools))
-    return error(
-        "training.unknown_pool",
-        path,
-        "no pool has this name",
-        given=name,
-        allowed=format_list(draft.pools),
-        fix=Fix(
-            message=f"write {suggestion}" if suggestion else "remove it", at=path, value=suggestion
-        ),
     )
 
 

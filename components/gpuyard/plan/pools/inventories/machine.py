@@ -1,13 +1,13 @@
 """The machine of an inventory: what the plan takes from it, and where the stack file disagrees."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cmp_to_key
 
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool
-from gpuyard.spec.sections import FabricKind, FabricSpec, InventoryNode, MachineInventory
+from gpuyard.spec.sections import FabricKind, FabricSpec, MachineInventory
 from gpuyard.spec.sections.inventory import InventoryAdapter, unread_inventory
 from gpuyard_core.catalogue.gpus import find_gpu
 from gpuyard_core.catalogue.machines import Machine
@@ -196,72 +196,56 @@ def _check_host(pool: Pool, inventory: MachineInventory, path: Path) -> Iterator
 
 
 def _check_fabric(pool: Pool, inventory: MachineInventory, path: Path) -> Iterator[Diagnostic]:
-    fabric, here = pool.fabric, (*path, "fabric")
+    fabric, here, node = pool.fabric, (*path, "fabric"), inventory.node
+    if fabric is not None and fabric.kind is FabricKind.ETHERNET:
+        return
+    usable = _usable(inventory, fabric.kind if fabric else FabricKind.INFINIBAND)
+    names = [each.name for each in usable]
     if fabric is None:
-        if result := _usable(inventory, FabricKind.INFINIBAND):
+        if usable:
             yield info(
                 "pool.dump_adapters",
                 (*path, "inventory"),
-                f"{inventory.node} has {len(result)} active InfiniBand adapters, but no job uses them:"
+                f"{node} has {len(usable)} active InfiniBand adapters, but no job uses them:"
                 " the pool has no `fabric`",
-                given=_names(result),
+                given=", ".join(names),
                 allowed="fabric: {kind: infiniband}",
             )
-        return
-    if fabric.kind is FabricKind.ETHERNET:
-        return
-    usable = _usable(inventory, fabric.kind)
-    if not usable:
+    elif not usable:
         active = ", ".join(
             f"{a.name} ({a.link or 'no link'})" for a in inventory.adapters if a.active
         )
         yield error(
             "pool.dump_adapters",
             (*here, "kind"),
-            f"{inventory.node} has no active {_LINKS[fabric.kind]} adapter",
+            f"{node} has no active {_LINKS[fabric.kind]} adapter",
             given=fabric.kind.value,
             allowed=f"active adapters: {active or 'none'}",
             fix=Fix(
                 message="activate its ports and create the inventory again, or write the existing fabric"
             ),
         )
-        return
-    yield from _check_named(fabric, inventory, usable, here)
-
-
-def _check_named(
-    fabric: FabricSpec, inventory: MachineInventory, usable: list[InventoryAdapter], here: Path
-) -> Iterator[Diagnostic]:
-    usable_names = {each.name for each in usable}
-    wrong = [name for name in fabric.hcas if name.partition(":")[0] not in usable_names]
-    if wrong:
+    elif wrong := [name for name in fabric.hcas if name.partition(":")[0] not in names]:
+        at = (*here, "hcas")
         yield error(
             "pool.dump_adapters",
-            (*here, "hcas"),
-            f"{inventory.node} has no such active adapter near a GPU: {format_list(wrong)}",
+            at,
+            f"{node} has no such active adapter near a GPU: {format_list(wrong)}",
             given=", ".join(fabric.hcas),
-            allowed=_names(usable),
-            fix=Fix(
-                message=f"write {_names(usable)}",
-                at=(*here, "hcas"),
-                value=[each.name for each in usable],
-            ),
+            allowed=", ".join(names),
+            fix=Fix(message=f"write {', '.join(names)}", at=at, value=names),
         )
-        return
-    gbps = sum(each.gbps for each in _in_use(inventory, fabric))
-    if fabric.gbps is not None and fabric.gbps > gbps:
-        yield error(
-            "pool.dump_adapters",
-            (*here, "gbps"),
-            f"the adapters of {inventory.node} have a total bandwidth of {gbps:g} Gbit/s",
-            given=f"{fabric.gbps:g}",
-            allowed=f"at most {gbps:g}",
-            fix=Fix(message=f"write {gbps:g}", at=(*here, "gbps"), value=gbps),
-        )
-
-
-def _names(adapters: Iterable[InventoryAdapter]) -> str:
-    return ", ".join(each.name for each in adapters)
+    else:
+        gbps, at = sum(each.gbps for each in _in_use(inventory, fabric)), (*here, "gbps")
+        if fabric.gbps is not None and fabric.gbps > gbps:
+            yield error(
+                "pool.dump_adapters",
+                at,
+                f"the adapters of {node} have a total bandwidth of {gbps:g} Gbit/s",
+                given=f"{fabric.gbps:g}",
+                allowed=f"at most {gbps:g}",
+                fix=Fix(message=f"write {gbps:g}", at=at, value=gbps),
+            )
 
 
 def topology_levels(inventory: MachineInventory) -> tuple[str, ...]:
@@ -294,36 +278,28 @@ def _lies_in(inventory: MachineInventory, one: str, other: str) -> bool:
 
 def check_node_labels(pool: Pool, inventory: MachineInventory, path: Path) -> Iterator[Diagnostic]:
     """Nodes that the pool does not select, and location labels that some of its nodes lack."""
-    strangers = [node for node in inventory.nodes if not pool.select.items() <= node.labels.items()]
+    nodes = inventory.nodes
+    strangers = [node.name for node in nodes if not pool.select.items() <= node.labels.items()]
     if strangers:
-        yield _label_mismatch(pool, strangers, path)
+        pairs = [f"{key}={value}" for key, value in sorted(pool.select.items())]
+        yield error(
+            "pool.dump_levels",
+            path,
+            f"the inventory has nodes that are not in {pool.name}: {format_list(strangers)}",
+            given=f"{len(strangers)} nodes without {', '.join(pairs)}",
+            allowed=f"nodes with {', '.join(pairs)}",
+            fix=Fix(
+                message=f"create it again, with --nodes of `kubectl get nodes -l {','.join(pairs)} -o json`"
+            ),
+        )
         return
-    lacking = {
-        key: [node.name for node in inventory.nodes if key not in node.labels]
-        for key in sorted(_places(inventory))
-    }
-    for key, names in lacking.items():
-        if names:
+    for key in sorted(_places(inventory)):
+        if names := [node.name for node in nodes if key not in node.labels]:
             yield info(
                 "pool.dump_levels",
                 path,
                 f"{key} cannot be a topology level: {format_list(names)} {'has' if len(names) == 1 else 'have'} no"
                 " such label, and queues ignore nodes without it",
-                given=f"{key} on {len(inventory.nodes) - len(names)} of {len(inventory.nodes)} nodes",
+                given=f"{key} on {len(nodes) - len(names)} of {len(nodes)} nodes",
                 allowed="labels that every node of the pool has",
             )
-
-
-def _label_mismatch(pool: Pool, nodes: list[InventoryNode], path: Path) -> Diagnostic:
-    pairs = [f"{key}={value}" for key, value in sorted(pool.select.items())]
-    labels = ", ".join(pairs)
-    return error(
-        "pool.dump_levels",
-        path,
-        f"the inventory has nodes that are not in {pool.name}: {format_list(node.name for node in nodes)}",
-        given=f"{len(nodes)} nodes without {labels}",
-        allowed=f"nodes with {labels}",
-        fix=Fix(
-            message=f"create it again, with --nodes of `kubectl get nodes -l {','.join(pairs)} -o json`"
-        ),
-    )
