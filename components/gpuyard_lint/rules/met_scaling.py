@@ -15,7 +15,7 @@ from gpuyard_core.manifests.fields import (
     mapping,
     text,
 )
-from gpuyard_core.manifests.pods import Pod
+from gpuyard_core.manifests.pods import VENDOR, Pod
 from gpuyard_lint.rules.rule import (
     Parameters,
     Resource,
@@ -27,7 +27,7 @@ from gpuyard_lint.rules.rule import (
 )
 from gpuyard_lint.rules.subjects.components import OPERATORS
 from gpuyard_lint.rules.subjects.exporters import COLLECTORS, EXPORTER_VALUES, OPTIONS, is_exporter
-from gpuyard_lint.rules.subjects.pods import POD_KINDS, VENDOR, is_gpu_pod, pods_of
+from gpuyard_lint.rules.subjects.pods import POD_KINDS, is_gpu_pod, pods_of
 from gpuyard_lint.rules.subjects.promql import Selector, read_promql
 from gpuyard_lint.rules.subjects.queries import (
     ADAPTER,

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.manifests.fields import if_known, mapping, text
+from gpuyard_core.manifests.pods import GPU_PREFIXES
 from gpuyard_core.names import QUEUE_LABEL
 from gpuyard_lint.rules.rule import (
     Parameters,
@@ -20,7 +21,7 @@ from gpuyard_lint.rules.subjects.installed_versions import (
     kueue_without_v1beta2,
     trainer_without_trainjob,
 )
-from gpuyard_lint.rules.subjects.pods import GPU_PREFIXES, POD_KINDS, pods_of, speaks_of_gpus
+from gpuyard_lint.rules.subjects.pods import POD_KINDS, pods_of, speaks_of_gpus
 from gpuyard_lint.rules.subjects.tenants import CLUSTER_QUEUE, covers_gpus, resource_groups
 
 # GPU-OLD-01

@@ -20,7 +20,7 @@ from gpuyard_core.manifests.fields import (
     text,
 )
 from gpuyard_core.manifests.placeholders import is_placeholder, repository_of
-from gpuyard_core.manifests.pods import container_name, gpu_requests
+from gpuyard_core.manifests.pods import Pod, container_name, gpu_requests
 from gpuyard_lint.rules.rule import (
     ContextEffect,
     Parameters,
@@ -44,7 +44,6 @@ from gpuyard_lint.rules.subjects.device_counts import (
 from gpuyard_lint.rules.subjects.installed_versions import injects_by_cdi_only
 from gpuyard_lint.rules.subjects.pods import (
     POD_KINDS,
-    Pod,
     is_fabric_daemon,
     is_gpu_monitor,
     is_gpu_pod,

@@ -22,6 +22,7 @@ from gpuyard_core.manifests.placeholders import (
     is_no_image,
     is_placeholder,
 )
+from gpuyard_core.manifests.pods import GPU_PREFIXES, Pod
 from gpuyard_core.manifests.quantities import quantity
 from gpuyard_core.names import NVLINK_GPUS_LABEL
 from gpuyard_lint.rules.rule import (
@@ -37,9 +38,7 @@ from gpuyard_lint.rules.rule import (
 from gpuyard_lint.rules.subjects.claims import claims_only_other_devices
 from gpuyard_lint.rules.subjects.component_images import image_at
 from gpuyard_lint.rules.subjects.pods import (
-    GPU_PREFIXES,
     POD_KINDS,
-    Pod,
     is_fabric_daemon,
     is_gpu_pod,
     pod_at,

@@ -3,8 +3,9 @@
 import pytest
 
 from gpuyard_core.manifests.fields import at, block, is_true, number, text
+from gpuyard_core.manifests.pods import gpu_requests
 from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError, Resource
-from gpuyard_lint.rules.subjects.pods import POD_KINDS, gpu_requests, pods_of
+from gpuyard_lint.rules.subjects.pods import POD_KINDS, pods_of
 from kit.every import every
 
 POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main"}]}}

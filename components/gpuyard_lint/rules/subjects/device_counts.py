@@ -20,9 +20,10 @@ from gpuyard_core.manifests.fields import (
     number,
     text,
 )
+from gpuyard_core.manifests.pods import Pod
 from gpuyard_core.manifests.quantities import quantity
 from gpuyard_lint.rules.rule import NotEvaluatedError, Stack, once_per_stack
-from gpuyard_lint.rules.subjects.pods import Pod, speaks_of_gpus
+from gpuyard_lint.rules.subjects.pods import speaks_of_gpus
 from gpuyard_lint.rules.subjects.pools import GPU, NODE_POOL, POOL_KINDS, GpuPool, gpu_pools
 
 _ASKED = re.compile(r"^(?:requests\.|limits\.)?nvidia\.com/(?:gpu|gpu\.shared|mig-[\w.]+)$")

@@ -8,28 +8,11 @@ from typing import Any
 from gpuyard_core.admission.bypass import requests_gpus
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.fields import at, if_known, items, mapping, text
-from gpuyard_core.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
+from gpuyard_core.manifests.pods import Pod
 from gpuyard_core.manifests.templates import KINDS, Kind, PodsForm, templates_of
 from gpuyard_core.manifests.templates import POD_KINDS as WITH_PODS
 from gpuyard_lint.rules.rule import NotEvaluatedError, Resource, Stack
 from gpuyard_lint.rules.subjects.component_images import PARTS
-
-__all__ = [
-    "GPU_PREFIXES",
-    "OTHER_ACCELERATORS",
-    "POD_KINDS",
-    "VENDOR",
-    "Pod",
-    "all_gpu_pods_block_disruption",
-    "gpu_requests",
-    "is_fabric_daemon",
-    "is_gpu_monitor",
-    "is_gpu_pod",
-    "is_node_agent",
-    "pods_in",
-    "pods_of",
-    "speaks_of_gpus",
-]
 
 POD_KINDS = tuple(sorted({*WITH_PODS, *PARTS}))
 """Every kind with a pod, in the Kubernetes form or in the kind's own fields."""

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.manifests.fields import at, items, mapping, mappings, number, text
+from gpuyard_core.manifests.pods import VENDOR
 from gpuyard_core.names import PLATFORM_LABEL, TEAM_LABEL
 from gpuyard_lint.rules.rule import Resource, Stack, once_per_stack
-from gpuyard_lint.rules.subjects.pods import OTHER_ACCELERATORS, VENDOR
+from gpuyard_lint.rules.subjects.pods import OTHER_ACCELERATORS
 
 CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
 LOCAL_QUEUE = "kueue.x-k8s.io/LocalQueue"
