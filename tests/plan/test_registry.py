@@ -31,7 +31,7 @@ FOLDERS = (
     "components/gpuyard_lint/settings",
 )
 """The floors that judge a stack file. What a component says of its own arguments has no pages."""
-MAKERS = {"error", "warning", "info", "Diagnostic", "unknown_zone"}
+MAKERS = {"error", "warning", "info", "Diagnostic", "make", "partial", "unknown_zone"}
 
 HOW = """has no proofs. Create tests/plan/proofs/{id}.yaml with title, severity, why, do, bad (2 at least),
 good (2) and near_miss (1), as a neighbour there has them; `make golden` then writes docs/findings/{id}.md.
@@ -52,7 +52,8 @@ def ids_in(tree):
             continue
         name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
         args = [*node.args, *(k.value for k in node.keywords if k.arg == "id")]
-        words = words_of(args[0]) if args else []
+        named = args[1:2] if name == "partial" else args[:1]
+        words = [word for each in named for word in words_of(each)]
         if name in MAKERS:
             found |= {w for w in words if IDS.fullmatch(w)}
         elif name.startswith("_"):  # a helper that makes findings of several ids
@@ -100,6 +101,7 @@ def test_no_proofs_and_no_page_are_left_over():
         ('Diagnostic(id="a.b", severity=x)', {"a.b"}),
         ('value_error("kind", "no", allowed="")', {"spec.kind"}),
         ('_taken(spec, "a.b", "why")', {"a.b"}),
+        ('refuse = partial(error, "a.b")', {"a.b"}),
         ('log("a.b")', set()),
         ("error(kind, path)", set()),
     ],

@@ -103,7 +103,11 @@ def _of_loss(plan: PlatformPlan, loss: Disruption) -> Diagnostic:
         else ""
     )
     return error(
-        f"change.{loss.effect.value}",
+        "change.deletes"
+        if loss.effect is Effect.DELETES
+        else "change.rolls"
+        if loss.effect is Effect.ROLLS
+        else "change.recuts",
         loss.path,
         f"{done}: {loss.reason}; {lost}{protection}",
         given=given,
