@@ -103,11 +103,12 @@ def _of_loss(plan: PlatformPlan, loss: Disruption) -> Diagnostic:
         else ""
     )
     return error(
-        "change.deletes"
-        if loss.effect is Effect.DELETES
-        else "change.rolls"
-        if loss.effect is Effect.ROLLS
-        else "change.recuts",
+        {
+            Effect.REPLACES: "change.replaces",
+            Effect.DELETES: "change.deletes",
+            Effect.REPARTITIONS: "change.recuts",
+            Effect.ROLLS: "change.rolls",
+        }[loss.effect],
         loss.path,
         f"{done}: {loss.reason}; {lost}{protection}",
         given=given,
