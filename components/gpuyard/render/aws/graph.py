@@ -1,11 +1,11 @@
 """All AWS resources of a platform, in an order in which each can be created."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.plan.cluster.ranges import cluster_spec, cluster_zones
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.aws.addons import addon_parts
 from gpuyard.render.aws.cluster import EXISTING_OUTPUTS, OUTPUTS, cluster_parts, existing_cluster
 from gpuyard.render.aws.karpenter.parts import karpenter_late_values, karpenter_parts
 from gpuyard.render.aws.network import (
@@ -26,6 +26,7 @@ from gpuyard.render.aws.place import (
 )
 from gpuyard.render.aws.pools import image_calls, node_groups
 from gpuyard.render.aws.roles import (
+    addon_role,
     autoscaler_role,
     control_plane_role,
     disk_key_arn,
@@ -35,14 +36,20 @@ from gpuyard.render.aws.roles import (
     node_role_arn,
 )
 from gpuyard.render.aws.storage import AwsStoreFoundation, store_calls, store_parts, store_values
-from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
+from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined, Json
 from gpuyard.render.cloud.kubeconfig import ClusterAccess
 from gpuyard.render.cloud.prerequisites import aws_prerequisites
 from gpuyard.render.observability.monitoring import COLLECTOR_ACCOUNT
 from gpuyard.render.observability.routing import sns_routing
 from gpuyard.render.observability.rules import rule_file
 from gpuyard.render.workloads.scalers import queries_managed_prometheus
-from gpuyard_core.catalogue.cluster.eks import POD_IDENTITY_AGENT
+from gpuyard_core.catalogue.cluster.eks import (
+    EKS_ADDONS,
+    POD_IDENTITY_AGENT,
+    S3_CSI,
+    VPC_CNI,
+    EksAddon,
+)
 from gpuyard_core.names import (
     KEDA_ACCOUNT,
     KEDA_NAMESPACE,
@@ -52,6 +59,48 @@ from gpuyard_core.names import (
     REMOTE_WRITE,
     SYSTEM_POOL,
 )
+
+_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    # Prefix delegation, so that a node has as many pods as the kubelet allows.
+    VPC_CNI.name: {
+        "enableNetworkPolicy": "true",
+        "env": {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"},
+    },
+    # Nodes with GPUs are tainted, and the driver mounts where pods are.
+    S3_CSI.name: {"node": {"tolerateAllTaints": True}},
+}
+
+
+def addons_of(plan: PlatformPlan) -> tuple[EksAddon, ...]:
+    """The add-ons of every cluster, and the CSI drivers of the configured storage."""
+    kinds = {"", *plan.storage.kinds}
+    return tuple(addon for addon in EKS_ADDONS.values() if addon.dataset in kinds)
+
+
+def addon_parts(
+    plan: PlatformPlan, place: AwsLocation, *, with_nodes: bool, after: tuple[str, ...] = ()
+) -> list[CloudResource]:
+    """The add-ons that wait for nodes, or those that nodes wait for, with their roles."""
+    results: list[CloudResource] = []
+    for addon in addons_of(plan):
+        if addon.needs_nodes is with_nodes:
+            roles, settings = addon_role(plan, place, addon), _SETTINGS.get(addon.name)
+            account = addon.service_account
+            identity = [
+                {"roleArn": each.get("arn"), "serviceAccount": account} for each in roles[:1]
+            ]
+            made = aws_resource(
+                plan,
+                "addon",
+                addon=addon.name,
+                version=addon.versions.get(plan.kubernetes),
+                settings=Json(settings) if settings else None,
+                identity=identity or None,
+                after=(*(each.name for each in roles[1:]), *after),
+            )
+            results += [*roles, made]
+    return results
+
 
 WORKSPACE = "metrics-workspace"
 """Its name in the graph."""

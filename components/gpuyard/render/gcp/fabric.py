@@ -17,7 +17,7 @@ from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gcp.capacity_options import machines_of
 from gpuyard.render.gcp.place import GcpLocation, gcp_resource
 from gpuyard_core.catalogue.fabric import GPUDIRECT
-from gpuyard_core.catalogue.gke.networks import (
+from gpuyard_core.catalogue.gke.nodes import (
     DEVICE_PREFIX,
     FABRIC_RANGES,
     HOST_PREFIX,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from gpuyard.plan.queueing.kueue import queued_by_group
 from gpuyard.plan.queueing.queueing import pool_choice
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import (
@@ -15,16 +16,54 @@ from gpuyard.plan.records import (
     ResourceGroup,
     TeamPlan,
 )
+from gpuyard.render.admission.policy_objects import mutating_policy, resource_rule
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.render.kueue.multikueue import multikueue_admission_checks, multikueue_objects
-from gpuyard.render.kueue.priority import priority_objects
 from gpuyard.render.kueue.requeue import pod_failure_policy_objects
 from gpuyard.render.objects import Object, managed_object, taint_object, toleration_object
 from gpuyard.spec.queueing import PoolChoice, Preemption
 from gpuyard.spec.sections import PoolStopPolicy
 from gpuyard.spec.teams import StopPolicy
+from gpuyard_core.catalogue.kubernetes.api import changes_jobs
 from gpuyard_core.manifests.pods import Taint
-from gpuyard_core.names import KUEUE_API, KUEUE_GROUP, PLATFORM_LABEL, STOP_TAINT, TEAM_LABEL
+from gpuyard_core.names import (
+    KUEUE_API,
+    KUEUE_GROUP,
+    PLATFORM_LABEL,
+    PRIORITY_LABEL,
+    STOP_TAINT,
+    TEAM_LABEL,
+    TEAM_PRIORITY_LABEL,
+)
+
+_UNNAMED = f"!('{PRIORITY_LABEL}' in object.metadata.?labels.orValue({{}}))"
+_ON_ITS_OWN = (
+    "!object.metadata.?ownerReferences.orValue([])"
+    ".exists(o, o.?controller.orValue(false) && o.kind != 'CronJob')"
+)
+_GIVEN = f"namespaceObject.metadata.labels['{TEAM_PRIORITY_LABEL}']"
+
+
+def priority_objects(plan: PlatformPlan) -> list[Object]:
+    """The policy and its binding; none without priorities or support of the API server."""
+    if not changes_jobs(plan.kubernetes) or not any(team.priority for team in plan.teams):
+        return []
+    name = f"gpuyard-{plan.name}-priority"
+    added = f"Object{{metadata: Object.metadata{{labels: {{'{PRIORITY_LABEL}': {_GIVEN}}}}}}}"
+    groups = queued_by_group(plan.spec).items()
+    return mutating_policy(
+        plan.name,
+        name,
+        TEAM_PRIORITY_LABEL,
+        [
+            resource_rule(group, "*", kinds)
+            for group, kinds in groups
+            if group != "workload.codeflare.dev"  # members may create none (`access`)
+        ],
+        {"unnamed": _UNNAMED, "on-its-own": _ON_ITS_OWN},
+        [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": added}}],
+    )
+
 
 STOP_POLICIES = {StopPolicy.HOLD: "Hold", StopPolicy.DRAIN: "HoldAndDrain"}
 

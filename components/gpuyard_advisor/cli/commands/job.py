@@ -24,7 +24,6 @@ from gpuyard_advisor.cli.job_files import (
 from gpuyard_advisor.cli.options import JobArgument
 from gpuyard_advisor.explain import Explanation, Verdict
 from gpuyard_advisor.explain import explain as explain_job
-from gpuyard_advisor.explain.controllers import controller_caution
 from gpuyard_advisor.job_manifests import (
     WITHOUT_ADDON,
     WITHOUT_IMAGE,
@@ -39,10 +38,13 @@ from gpuyard_advisor.job_manifests import (
 )
 from gpuyard_advisor.workload_lint import lint_workloads, object_title
 from gpuyard_advisor.workloads import ParsedWorkload, read_job
+from gpuyard_core.catalogue.software.addons import addon_facts
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Severity, format_list
 from gpuyard_core.local_files import write_file
+from gpuyard_core.manifests.fields import text
 from gpuyard_core.manifests.quantities import format_amount
+from gpuyard_core.manifests.queued import OPERATORS, QUEUED_KINDS
 from gpuyard_core.models.values import parse_name
 from gpuyard_core.suggestions import format_options, nearest_name
 from gpuyard_core.terminal.console import Console, diagnostics, results, write
@@ -55,6 +57,26 @@ from gpuyard_lint.cli.lint import rule_settings
 from gpuyard_lint.cli.report import hit_document, show_hits
 from gpuyard_lint.report import Report
 from gpuyard_lint.rules.run import Finding
+
+
+def controller_caution(plan: PlatformPlan, job: ParsedWorkload) -> str:
+    """The controller that the cluster must have for a job; empty if the stack has it or Kubernetes does."""
+    if operator := OPERATORS.get(job.kind):
+        return f"gpuyard installs no {operator}: without one in the cluster, the {job.kind} has no pods"
+    group = text(job.body, "apiVersion").rpartition("/")[0]
+    found = QUEUED_KINDS.get(f"{group}/{job.kind}")
+    names = [
+        each.name
+        for each in addon_facts().values()
+        if found and found.plural in each.kinds.get(group, ())
+    ]
+    if not names or any(map(plan.has_addon, names)):
+        return ""
+    return (
+        f"the stack has no add-on {names[0]}: without its controller in the cluster, the {job.kind} has"
+        f" no pods. Add {names[0]} to `addons`"
+    )
+
 
 app = typer.Typer(help="Write the manifest of a job, or check one.", no_args_is_help=True)
 _Answer = tuple[str, Explanation]
