@@ -102,4 +102,4 @@ def test_only_a_capacity_block_is_paid_before_it_starts():
 def test_an_ultraserver_is_shared_out_evenly():
     (block,) = commitments_of("p6e-gb200.36xlarge")
     assert block.usd_per_hour.low == pytest.approx(380.952 / 9, abs=1e-4)
-    assert block.usd_per_hour.source is find_source("commitments.ultraserver")
+    assert block.usd_per_hour.source == find_source("commitments.ultraserver")
