@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, BinaryIO, TextIO
-
-import yaml
 
 from gpuyard_advisor.traces.collect import FIELDS, UNITS, JobCollector, shorten
 from gpuyard_advisor.traces.records import InvalidTrace, ReadOptions, TraceProblem, TraceReading
+from gpuyard_core.catalogue.tables import load_yaml
 from gpuyard_core.errors import EnvironmentMissing, UsageError
 from gpuyard_core.findings import format_list
 
@@ -45,8 +44,7 @@ class Dialect:
 @cache
 def dialects() -> tuple[Dialect, ...]:
     """The known dialects; the last has common names of columns and applies to any table."""
-    text = files("gpuyard_advisor.traces").joinpath("dialects.yaml").read_text(encoding="utf-8")
-    return tuple(_dialect(each) for each in yaml.load(text, yaml.CSafeLoader))
+    return tuple(map(_dialect, load_yaml(Path(__file__).with_name("dialects.yaml"))))
 
 
 def _dialect(value: Mapping[str, Any]) -> Dialect:

@@ -17,9 +17,8 @@ HARMLESS = ("", "none", "void")
 RUNTIME = "nvidia"
 """Prefix of NVIDIA's runtime class names: the operator creates nvidia, nvidia-cdi, nvidia-legacy."""
 FOLDER = "nvidia-container-devices"
-MOUNTED = f"/var/run/{FOLDER}"
-"""A mount below it names a device to the container toolkit, if that is configured so; it normalizes
-`..` and `//`.
+"""A mount below this folder of /var/run names a device to the container toolkit, if that is configured so; it
+normalizes `..` and `//`.
 """
 FABRIC = ("NVIDIA_MOFED", "NVIDIA_NVSWITCH")
 """Variables with which NVIDIA's container toolkit exposes all network adapters or all switches of a

@@ -96,8 +96,6 @@ ORPHAN = "orphan"
 """The finalizer with which dependents stay when the object is deleted."""
 ENDS = "foregroundDeletion"
 """The finalizer with which an object is deleted after its pods."""
-LEFT_BY_DEFAULT = "Job"
-"""The kind whose pods stay if a deletion sets no policy, as in the first versions of its API."""
 ROLE_FIELDS = {
     kind.rpartition("/")[2]: str(KINDS[kind].places[0].at[1]) for kind in OPTIONAL.values()
 }

@@ -8,8 +8,7 @@ from functools import cache, wraps
 from pathlib import Path as FilePath
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import yaml
-
+from gpuyard_core.catalogue.tables import load_yaml
 from gpuyard_core.findings import Path, Severity
 from gpuyard_core.manifests.fields import (
     UNKNOWN,
@@ -192,11 +191,7 @@ def _loaded(name: str, value: Any) -> Any:
 @cache
 def _read_data(name: str) -> Mapping[str, Mapping[str, Any]]:
     """The rows of a file of this folder, by id or name."""
-    content = FilePath(__file__).with_name(name).read_text(encoding="utf-8")
-    rows: Mapping[str, Mapping[str, Any]] = yaml.load(
-        content,
-        Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # noqa: S506
-    )
+    rows: Mapping[str, Mapping[str, Any]] = load_yaml(FilePath(__file__).with_name(name))
     return rows
 
 

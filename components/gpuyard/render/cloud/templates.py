@@ -12,10 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudResource, Joined, Json
+from gpuyard_core.catalogue.tables import load_yaml
 
 _PLACEHOLDER = re.compile(r"\$\{([^{}:]+)\}")
 _TUPLES = frozenset({"outputs", "after", "ignores"})
@@ -34,8 +33,7 @@ def filled(file: Path, key: str, /, **values: Any) -> Any:
 
 @cache
 def _entries(file: Path) -> Mapping[str, Any]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    entries: Mapping[str, Any] = yaml.load(file.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506
+    entries: Mapping[str, Any] = load_yaml(file)
     return entries
 
 

@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gpuyard.job_classes.signals import JobClass
 from gpuyard_advisor.advice.offers.offers import price_of
 from gpuyard_advisor.advice.strategy.answers import (
@@ -25,6 +23,7 @@ from gpuyard_advisor.advice.strategy.tco import OwnedCost, owned_cost
 from gpuyard_core.catalogue.commitments import commitments_of
 from gpuyard_core.catalogue.kubernetes.claims import SERVED_SINCE
 from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.catalogue.tables import load_yaml
 from gpuyard_core.errors import UsageError
 
 Row = Mapping[str, Any]
@@ -34,11 +33,7 @@ Facts = Mapping[str, object]
 @cache
 def tables() -> Mapping[str, Any]:
     """The tables by name."""
-    text = Path(__file__).with_name("rules.yaml").read_text(encoding="utf-8")
-    result: Mapping[str, Any] = yaml.load(
-        text,
-        Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # noqa: S506  a safe loader
-    )
+    result: Mapping[str, Any] = load_yaml(Path(__file__).with_name("rules.yaml"))
     return result
 
 

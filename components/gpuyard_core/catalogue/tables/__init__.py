@@ -71,12 +71,17 @@ class _Cells(dict[str, Any]):
         return value
 
 
-def read_yaml(table: str, kind: Any) -> Any:
-    """The content of TABLE.yaml as a dataclass, or a mapping or tuple of them."""
+def load_yaml(file: Path) -> Any:
+    """The content of a YAML file of a package. The C parser, where there is one, is eight times faster."""
     import yaml  # most commands need no YAML table
 
-    text = (FOLDER / f"{table}.yaml").read_text(encoding="utf-8")
-    content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(file.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506  a safe one
+
+
+def read_yaml(table: str, kind: Any) -> Any:
+    """The content of TABLE.yaml as a dataclass, or a mapping or tuple of them."""
+    content = load_yaml(FOLDER / f"{table}.yaml")
     try:
         return _converter(kind)(content)
     except (TypeError, ValueError, LookupError) as error:
