@@ -24,7 +24,7 @@ TYPES = {
     "references": list,
 }
 OPTIONAL = {"title", "parameters", "references"}
-"""A requirement of admission has its title beside its messages."""
+"""The title of an admission requirement is in its module of `gpuyard_core.admission`."""
 
 
 def test_each_rule_has_a_row_and_each_row_a_rule():

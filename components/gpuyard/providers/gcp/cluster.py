@@ -101,7 +101,7 @@ def _of_days(freeze: Freeze, path: Path) -> Iterator[Diagnostic]:
             (*path, "end"),
             f"GKE documentation advises against freezes longer than {LONG_FREEZE_DAYS} days, the earlier limit",
             given=f"{days} days",
-            allowed=f"at most {LONG_FREEZE_DAYS} days recommended; GKE accepts {LONGEST_FREEZE_DAYS}",
+            allowed=f"preferably at most {LONG_FREEZE_DAYS} days; GKE accepts {LONGEST_FREEZE_DAYS}",
             fix=Fix(message="write an earlier day"),
         )
 
